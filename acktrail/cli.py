@@ -1,0 +1,59 @@
+"""The command. Each subcommand is one module in `acktrail/commands/`, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from acktrail import __version__
+from acktrail.errors import AcktrailError
+
+COMMANDS = {
+    # name: what `acktrail --help` says of it. The module is acktrail.commands.<name>.
+}
+
+
+class _Lazy(click.Group):
+    """A group that imports a subcommand only when it is run, so that `--help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"acktrail.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AcktrailError as error:
+            click.echo(f"{type(error).__name__}: {error}", err=True)
+            sys.exit(error.exit_code)
+        except BrokenPipeError:
+            sys.exit(0)
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="acktrail")
+def main() -> None:
+    """The audit trail of Kafka delivery.
+
+    Which messages were lost, why, and which producers are about to run out of retries.
+
+    Example:
+
+    \b
+        acktrail demo
+        acktrail read app.log
+        acktrail run --lake ./lake && acktrail check --lake ./lake
+    """

@@ -1,0 +1,105 @@
+"""A table's Arrow schema, and rows made to fit it or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acktrail.contracts.table import Kind, Table
+from acktrail.errors import ContractError
+
+_ARROW: dict[Kind, pa.DataType] = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "binary": pa.binary(),
+    "strings": pa.list_(pa.field("element", pa.string())),
+    "longs": pa.list_(pa.field("element", pa.int64())),
+    "attributes": pa.map_(pa.string(), pa.string()),
+}
+
+
+def schema(table: Table) -> pa.Schema:
+    """The Arrow schema of *table*."""
+    return pa.schema(
+        [
+            pa.field(c.name, _ARROW[c.kind], nullable=not c.required, metadata={"comment": c.doc})
+            for c in table.columns
+        ]
+    )
+
+
+def rows(table: Table, records: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """*records* as an Arrow table that fits *table*; a key left out is null."""
+    listed = list(records)
+    unknown = sorted({key for record in listed for key in record} - set(table.names))
+    if unknown:
+        raise ContractError(_mismatch(table, [], unknown))
+    try:
+        built = pa.Table.from_pylist(listed, schema=schema(table))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError) as error:
+        raise ContractError(
+            f"{table.name}: a row does not fit the contract: {error}\n"
+            "Change the source of the row, or the table in acktrail/contracts."
+        ) from error
+    return conform(table, built)
+
+
+def conform(table: Table, data: pa.Table) -> pa.Table:
+    """*data* with exactly the columns, types and allowed values of *table*, or ContractError."""
+    missing = [c.name for c in table.columns if c.name not in data.column_names and c.required]
+    unexpected = [n for n in data.column_names if n not in table.names]
+    if missing or unexpected:
+        raise ContractError(_mismatch(table, missing, unexpected))
+    wanted = schema(table)
+    columns = []
+    for field in wanted:
+        if field.name not in data.column_names:
+            columns.append(pa.nulls(data.num_rows, field.type))
+            continue
+        column = data.column(field.name)
+        if column.type != field.type:
+            try:
+                column = column.cast(field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise ContractError(
+                    f"{table.name}.{field.name}: {column.type} does not fit {field.type}: {error}"
+                ) from error
+        columns.append(column)
+    built = pa.Table.from_arrays(columns, schema=wanted)
+    _refuse_nulls_and_strange_values(table, built)
+    return built
+
+
+def _refuse_nulls_and_strange_values(table: Table, data: pa.Table) -> None:
+    for c in table.columns:
+        column = data.column(c.name)
+        if c.required and column.null_count:
+            raise ContractError(
+                f"{table.name}.{c.name} is required, and {column.null_count} of "
+                f"{data.num_rows} rows have none."
+            )
+        if c.values is not None:
+            known = pa.array([v.value for v in c.values], pa.string())
+            strange = pc.unique(
+                column.filter(pc.invert(pc.or_kleene(pc.is_in(column, known), pc.is_null(column))))
+            ).to_pylist()
+            if strange:
+                raise ContractError(
+                    f"{table.name}.{c.name}: {strange[:3]} is not one of "
+                    f"{', '.join(v.value for v in c.values)}."
+                )
+
+
+def _mismatch(table: Table, missing: list[str], unexpected: list[str]) -> str:
+    return (
+        f"{table.name}: the rows do not match the contract.\n"
+        f"  missing columns:    {', '.join(missing) or 'none'}\n"
+        f"  unexpected columns: {', '.join(unexpected) or 'none'}\n"
+        "Change the writer, or the table in acktrail/contracts, but not only one of them."
+    )

@@ -1,0 +1,66 @@
+"""Declare a table once, with no engine: columns, grain, partition, and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+Kind = Literal[
+    "string", "long", "double", "boolean", "timestamp", "binary", "strings", "longs", "attributes"
+]
+"""`timestamp` is UTC with microseconds; `strings`, `longs` are lists; `attributes` maps names to texts."""
+
+Layer = Literal["bronze", "silver", "gold", "runs"]
+Writer = Literal["delta-rs", "spark"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: name (with its unit), kind, what it means."""
+
+    name: str
+    kind: Kind
+    doc: str
+    required: bool = False
+    values: type[StrEnum] | None = None
+    """The closed list of allowed texts, where there is one."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the lake.
+
+    *writer* is the only engine that ever writes it. *partition* names columns; *retention_days*
+    is how long housekeeping keeps rows of it.
+    """
+
+    name: str
+    layer: Layer
+    doc: str
+    grain: tuple[str, ...]
+    columns: tuple[Column, ...]
+    partition: tuple[str, ...] = ()
+    writer: Writer = "delta-rs"
+    retention_days: int = 90
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in self.columns]
+        if len(set(names)) != len(names):
+            raise ValueError(f"{self.name}: a column is declared twice")
+        for role, listed in (("grain", self.grain), ("partition", self.partition)):
+            missing = [n for n in listed if n not in names]
+            if missing:
+                raise ValueError(f"{self.name}: {role} names no column: {', '.join(missing)}")
+
+    def column(self, name: str) -> Column:
+        """The column called *name*."""
+        for c in self.columns:
+            if c.name == name:
+                return c
+        raise KeyError(f"{self.name} has no column {name}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(c.name for c in self.columns)

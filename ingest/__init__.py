@@ -1,0 +1,1 @@
+"""Agents: source to bronze. No Spark here."""

@@ -1,0 +1,1 @@
+"""Spark batch jobs: bronze to silver to gold."""

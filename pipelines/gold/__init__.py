@@ -1,0 +1,1 @@
+"""Jobs that write the gold tables."""

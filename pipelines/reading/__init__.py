@@ -1,0 +1,1 @@
+"""Reading log texts and metric names: pure Python, no Spark."""

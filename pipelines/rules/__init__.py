@@ -1,0 +1,1 @@
+"""Verdicts, causes and budgets as numbered pure rules: no Spark."""
