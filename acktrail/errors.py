@@ -8,7 +8,7 @@
     - PositionConflict          another writer has moved this source's position
     - LakeDamaged               a table's files or log cannot be trusted
     - UnsupportedTable          a table uses Delta features we cannot honour
-    - ArtifactError             a jar or program we need is not to be had, or is not what it should be
+    - ArtifactError             a jar or program we need is not to be had, or is the wrong one
     - ChecksFailed              expectations failed; every alert was delivered first
     - LabError                  the lab could not do what a scenario asked
   * TransientError              trying again may help: the scheduler should retry

@@ -9,7 +9,7 @@ from typing import Literal
 Kind = Literal[
     "string", "long", "double", "boolean", "timestamp", "binary", "strings", "longs", "attributes"
 ]
-"""`timestamp` is UTC with microseconds; `strings`, `longs` are lists; `attributes` maps names to texts."""
+"""`timestamp`: UTC, microseconds. `strings`, `longs`: lists. `attributes`: names to texts."""
 
 Layer = Literal["bronze", "silver", "gold", "runs"]
 Writer = Literal["delta-rs", "spark"]

@@ -1,0 +1,285 @@
+"""Gold: answers. They hold instants, never a state relative to now; written by Spark."""
+
+from __future__ import annotations
+
+from acktrail.contracts.table import Column, Table
+from acktrail.contracts.vocabulary import Cause, Confidence, State
+
+_CLUSTER = Column("cluster", "string", "Name of the Kafka cluster.", required=True)
+_SESSION = Column("session", "string", "Producer instance.", required=True)
+_TOPIC = Column("topic", "string", "Topic the producer addressed.", required=True)
+_GROUP = Column(
+    "group", "string", "Consumer group; empty where no group is audited.", required=True
+)
+_BUCKET = Column("bucket", "string", "As in audit_blocks.", required=True)
+
+RETRY_BUDGETS = Table(
+    name="retry_budgets",
+    layer="gold",
+    writer="spark",
+    doc="One chain of retries of one batch, and when its budget runs out.",
+    grain=("cluster", "host", "client_id", "topic", "partition", "opened_at", "chain"),
+    partition=("opened_hour",),
+    columns=(
+        _CLUSTER,
+        Column("host", "string", "Host of the client; empty where unknown.", required=True),
+        Column("client_id", "string", "Client id; empty where unknown.", required=True),
+        Column(
+            "topic",
+            "string",
+            "Topic; empty where the chain opened from a connection failure.",
+            required=True,
+        ),
+        Column("partition", "long", "Partition; -1 where not known.", required=True),
+        Column(
+            "chain",
+            "long",
+            "Number of the chain among those of its partition that opened at that time.",
+            required=True,
+        ),
+        Column("opened_at", "timestamp", "First sign of the chain.", required=True),
+        Column(
+            "opened_by",
+            "string",
+            "retry, split_retry, connection_failure or queue_time.",
+            required=True,
+        ),
+        Column("last_at", "timestamp", "Latest sign of the chain.", required=True),
+        Column("events", "long", "Log events in the chain.", required=True),
+        Column("retries", "long", "Configured retries, where known."),
+        Column("attempts_left", "long", "Lowest number printed; null where retries is not finite."),
+        Column("delivery_timeout_ms", "long", "Where known."),
+        Column(
+            "exhausts_at_earliest",
+            "timestamp",
+            "Earliest instant the budget can end; null where unknown.",
+        ),
+        Column(
+            "exhausts_at_latest",
+            "timestamp",
+            "Latest instant the budget can end; null where unknown.",
+        ),
+        Column(
+            "exhausted_by",
+            "string",
+            "Which axis ends first: attempts, time or unknown.",
+            required=True,
+        ),
+        Column("error", "string", "The error that burns it."),
+        Column("retriable", "boolean", "Whether the client retries this error."),
+        Column("category", "string", "What kind of error it is."),
+        Column("node", "long", "The broker behind it, where known."),
+        Column("records_at_stake", "long", "Records in doubt, where metrics or audits tell."),
+        Column("ended_at", "timestamp", "When it ended, on evidence; else null."),
+        Column("ended_by", "string", "recovered or exhausted, on evidence; else null."),
+        Column("because", "string", "One clause a person can act on.", required=True),
+        Column("evidence", "strings", "Keys of the rows that prove it.", required=True),
+        Column(
+            "unknown", "string", "What is not known and what would settle it; null where all is."
+        ),
+        Column("opened_hour", "string", "UTC hour the chain was opened.", required=True),
+    ),
+)
+
+DELIVERY_LEDGER = Table(
+    name="delivery_ledger",
+    layer="gold",
+    writer="spark",
+    doc="The accounts of one block for one group: sent = sum of the states, residual 0.",
+    grain=("cluster", "session", "topic", "group", "block"),
+    partition=("bucket",),
+    columns=(
+        _CLUSTER,
+        _SESSION,
+        _TOPIC,
+        _GROUP,
+        Column("block", "long", "seq >> 15.", required=True),
+        Column("client_id", "string", "Client id of the session, where reported."),
+        Column("host", "string", "Host of the session, where reported."),
+        Column("sent", "long", "Ids handed over.", required=True),
+        Column("acked", "long", "Ids acknowledged, with or without offset.", required=True),
+        *(Column(s.value, "long", f"Ids in state {s.value}.", required=True) for s in State),
+        Column("residual", "long", "sent minus the sum of the states; must be 0.", required=True),
+        Column("duplicates", "long", "Records in the log beyond one per id.", required=True),
+        Column("redelivered", "long", "Records the group read again.", required=True),
+        Column("out_of_order", "long", "Steps back of seq in offset order.", required=True),
+        Column(
+            "ghosts",
+            "long",
+            "Ids delivered though reported failed or indeterminate.",
+            required=True,
+        ),
+        Column(
+            "forwarded", "long", "Ids seen in topics their session never addressed.", required=True
+        ),
+        Column("late", "long", "Ids delivered after their deadline.", required=True),
+        Column("latency_p50_ms", "long", "Create to delivered, median, where reported."),
+        Column("latency_p99_ms", "long", "Create to delivered, 99th percentile."),
+        Column("latency_max_ms", "long", "Create to delivered, highest."),
+        Column("first_at", "timestamp", "Earliest event."),
+        Column("last_at", "timestamp", "Latest event."),
+        Column("open", "boolean", "Whether later evidence can still change it.", required=True),
+        _BUCKET,
+    ),
+)
+
+LOSS_EVENTS = Table(
+    name="loss_events",
+    layer="gold",
+    writer="spark",
+    doc="Contiguous ids of one session with one state and one cause.",
+    grain=("cluster", "session", "topic", "group", "first_seq"),
+    partition=("bucket",),
+    columns=(
+        _CLUSTER,
+        _SESSION,
+        _TOPIC,
+        _GROUP,
+        Column("client_id", "string", "Client id of the session, where reported."),
+        Column("host", "string", "Host of the session, where reported."),
+        Column("first_seq", "long", "First id of the range.", required=True),
+        Column("last_seq", "long", "Last id of the range.", required=True),
+        Column("count", "long", "Ids in the range.", required=True),
+        Column("partition", "long", "Partition, where known."),
+        Column("first_offset", "long", "Lowest offset acknowledged for them, where known."),
+        Column("last_offset", "long", "Highest offset acknowledged for them, where known."),
+        Column("first_at", "timestamp", "When the first was sent, as near as reported."),
+        Column("last_at", "timestamp", "When the last was sent, as near as reported."),
+        Column("state", "string", "What became of them.", required=True, values=State),
+        Column("told", "boolean", "Whether the application was told.", required=True),
+        Column("cause", "string", "Why.", required=True, values=Cause),
+        Column(
+            "confidence", "string", "How near the evidence is.", required=True, values=Confidence
+        ),
+        Column("because", "string", "One clause a person can act on.", required=True),
+        Column("evidence", "strings", "Keys of the rows that prove it.", required=True),
+        Column(
+            "settles_at", "timestamp", "When the last open question is decided; null once it is."
+        ),
+        _BUCKET,
+    ),
+)
+
+LOSS_INCIDENTS = Table(
+    name="loss_incidents",
+    layer="gold",
+    writer="spark",
+    doc="What a person is told: the loss events of one cause, place and time.",
+    grain=("cluster", "incident"),
+    columns=(
+        _CLUSTER,
+        Column(
+            "incident",
+            "string",
+            "Name of the incident: hash of cluster, topic, group, state, cause and start.",
+            required=True,
+        ),
+        _TOPIC,
+        _GROUP,
+        Column("state", "string", "What became of them.", required=True, values=State),
+        Column("cause", "string", "Why.", required=True, values=Cause),
+        Column(
+            "confidence",
+            "string",
+            "The weakest among its events.",
+            required=True,
+            values=Confidence,
+        ),
+        Column("told", "boolean", "Whether the applications were told.", required=True),
+        Column("started_at", "timestamp", "First loss."),
+        Column("ended_at", "timestamp", "Last loss."),
+        Column("ids", "long", "Messages lost.", required=True),
+        Column("events", "long", "Loss events in it.", required=True),
+        Column("sessions", "long", "Producer instances concerned.", required=True),
+        Column("partitions", "longs", "Partitions concerned, where known.", required=True),
+        Column("client_ids", "strings", "Client ids concerned, at most 20.", required=True),
+        Column("because", "string", "One sentence a person can act on.", required=True),
+        Column("evidence", "strings", "Keys of the rows that prove it, at most 50.", required=True),
+    ),
+)
+
+VERDICT_CHANGES = Table(
+    name="verdict_changes",
+    layer="gold",
+    writer="spark",
+    doc="Which verdict replaced which, on what evidence; append only.",
+    grain=("cluster", "session", "topic", "group", "first_seq", "changed_at"),
+    columns=(
+        _CLUSTER,
+        _SESSION,
+        _TOPIC,
+        _GROUP,
+        Column("first_seq", "long", "First id of the range.", required=True),
+        Column("last_seq", "long", "Last id of the range.", required=True),
+        Column("before_state", "string", "State before; null for a new verdict."),
+        Column("before_cause", "string", "Cause before."),
+        Column("after_state", "string", "State after; null where the loss was withdrawn."),
+        Column("after_cause", "string", "Cause after."),
+        Column("because", "string", "What evidence changed it."),
+        Column("changed_at", "timestamp", "as_of of the run that changed it.", required=True),
+    ),
+)
+
+PRODUCER_RELIABILITY = Table(
+    name="producer_reliability",
+    layer="gold",
+    writer="spark",
+    doc="Per client, topic and hour: metrics, log evidence and audit results side by side.",
+    grain=("cluster", "client_id", "topic", "hour"),
+    partition=("hour",),
+    columns=(
+        _CLUSTER,
+        Column("client_id", "string", "Client id; empty where unknown.", required=True),
+        Column(
+            "topic",
+            "string",
+            "Topic; empty for what is only known of the client as a whole.",
+            required=True,
+        ),
+        Column(
+            "error_rate_per_s",
+            "double",
+            "Highest record-error-rate in the hour; null where not measured.",
+        ),
+        Column("retry_rate_per_s", "double", "Highest record-retry-rate in the hour."),
+        Column("errors_total", "double", "Growth of record-error-total."),
+        Column("retries_total", "double", "Growth of record-retry-total."),
+        Column("sends_total", "double", "Growth of record-send-total, retries included."),
+        Column(
+            "failed_produce_requests_total",
+            "double",
+            "Growth of FailedProduceRequests of the topic (all topics where topic is empty), all brokers.",
+        ),
+        Column(
+            "produce_errors_total",
+            "double",
+            "Growth of produce responses with an error, all brokers; only where topic is empty.",
+        ),
+        Column(
+            "under_min_isr_max",
+            "double",
+            "Highest number of partitions under min ISR seen on any broker.",
+        ),
+        Column("retry_lines", "long", "Retry events in the logs.", required=True),
+        Column("expired_lines", "long", "Expiry events in the logs.", required=True),
+        Column("failure_lines", "long", "Other failed sends in the logs.", required=True),
+        Column("attempts_left_min", "long", "Lowest attempts left printed."),
+        Column("sent", "long", "Ids handed over; null without an audit."),
+        Column("acked", "long", "Ids acknowledged."),
+        Column("lost", "long", "Ids lost, told or not."),
+        Column("duplicated", "long", "Records beyond one per id."),
+        Column("out_of_order", "long", "Steps back of seq."),
+        Column("latency_p50_ms", "long", "Create to delivered, median of the blocks' medians."),
+        Column("latency_p99_ms", "long", "Highest 99th percentile of the blocks."),
+        Column("hour", "string", "UTC hour.", required=True),
+    ),
+)
+
+GOLD = (
+    RETRY_BUDGETS,
+    DELIVERY_LEDGER,
+    LOSS_EVENTS,
+    LOSS_INCIDENTS,
+    VERDICT_CHANGES,
+    PRODUCER_RELIABILITY,
+)

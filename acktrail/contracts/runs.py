@@ -1,0 +1,106 @@
+"""Runs: what was run, checked, missing and alerted; written by delta-rs."""
+
+from __future__ import annotations
+
+from acktrail.contracts.table import Column, Table
+from acktrail.contracts.vocabulary import Grade, Outcome
+
+RUNS = Table(
+    name="runs",
+    layer="runs",
+    doc="One run of one job: rows in = rows out + rows dropped, by reason.",
+    grain=("job", "run"),
+    columns=(
+        Column("job", "string", "Name of the job.", required=True),
+        Column("run", "long", "Run number of the job.", required=True),
+        Column("started_at", "timestamp", "When it began.", required=True),
+        Column("ended_at", "timestamp", "When it committed.", required=True),
+        Column("as_of", "timestamp", "The time it was asked for.", required=True),
+        Column("shape", "string", "map or fold.", required=True),
+        Column("rebuilt", "boolean", "Whether the whole output was made anew.", required=True),
+        Column(
+            "rows_in",
+            "long",
+            "New rows read (for a fold: rows of the touched partitions).",
+            required=True,
+        ),
+        Column("rows_out", "long", "Rows written.", required=True),
+        Column("dropped", "attributes", "Reason to number of rows not turned into output."),
+        Column("consumed", "attributes", "Input table to the version consumed."),
+        Column("touched", "long", "Partitions replaced; 0 for a map.", required=True),
+        Column("version", "long", "Version of the output table it made.", required=True),
+    ),
+)
+
+CHECK_RESULTS = Table(
+    name="check_results",
+    layer="runs",
+    doc="What each check found.",
+    grain=("check_run", "table", "check", "subject"),
+    partition=("day",),
+    columns=(
+        Column("check_run", "string", "Names one `acktrail check`.", required=True),
+        Column("checked_at", "timestamp", "When it ran.", required=True),
+        Column("as_of", "timestamp", "The time it asked about.", required=True),
+        Column("table", "string", "Table checked.", required=True),
+        Column("check", "string", "Name of the expectation.", required=True),
+        Column("subject", "string", "Owner or cluster it speaks of; empty for all.", required=True),
+        Column("grade", "string", "How bad a failure is.", required=True, values=Grade),
+        Column("outcome", "string", "What was found.", required=True, values=Outcome),
+        Column("rows_checked", "long", "Rows looked at.", required=True),
+        Column("rows_failed", "long", "Rows that failed.", required=True),
+        Column("keys", "strings", "Offending keys, at most 50.", required=True),
+        Column("because", "string", "The sentence for the person woken up.", required=True),
+        Column("runbook", "string", "Page to open.", required=True),
+        Column("day", "string", "UTC day of as_of.", required=True),
+    ),
+)
+
+COVERAGE = Table(
+    name="coverage",
+    layer="runs",
+    doc="What evidence each source gave in each hour, and what is missing.",
+    grain=("cluster", "source", "subject", "hour"),
+    partition=("hour",),
+    writer="spark",
+    columns=(
+        Column("cluster", "string", "Name of the Kafka cluster.", required=True),
+        Column("source", "string", "Name of the source.", required=True),
+        Column("subject", "string", "Reporter, target or file it speaks of.", required=True),
+        Column("kind", "string", "audit, metrics, logs or cluster.", required=True),
+        Column("hour", "string", "UTC hour.", required=True),
+        Column("rows", "long", "Rows of evidence.", required=True),
+        Column("first_at", "timestamp", "Earliest evidence."),
+        Column("last_at", "timestamp", "Latest evidence."),
+        Column("closed", "boolean", "The reporter said it ended in good order."),
+        Column("missing", "string", "What is missing; null where nothing is known to be."),
+    ),
+)
+
+ALERTS = Table(
+    name="alerts",
+    layer="runs",
+    doc="The alert outbox: every change of every alert, newest last.",
+    grain=("fingerprint", "number"),
+    columns=(
+        Column(
+            "fingerprint",
+            "string",
+            "Names the incident: hash of cluster, topic, group, state, cause, start.",
+            required=True,
+        ),
+        Column("number", "long", "Number of the change of this alert.", required=True),
+        Column("changed_at", "timestamp", "When.", required=True),
+        Column("status", "string", "open or resolved.", required=True),
+        Column("delivered", "strings", "Receivers that have taken this state.", required=True),
+        Column("check", "string", "Expectation that failed.", required=True),
+        Column("grade", "string", "How bad it is.", required=True, values=Grade),
+        Column("owner", "string", "Who is told.", required=True),
+        Column("starts_at", "timestamp", "Start of the incident.", required=True),
+        Column("ends_at", "timestamp", "When it was cured; null while open."),
+        Column("labels", "attributes", "Labels sent to receivers."),
+        Column("annotations", "attributes", "Sentence, runbook, ids."),
+    ),
+)
+
+RUN_TABLES = (RUNS, CHECK_RESULTS, COVERAGE, ALERTS)
