@@ -1,4 +1,4 @@
-"""The command. Each subcommand is one module in `acktrail/commands/`, loaded when it is asked for."""
+"""The command: each subcommand is a module in `acktrail/commands/`, loaded when asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from acktrail import __version__
 from acktrail.errors import AcktrailError
 
-COMMANDS = {
+COMMANDS: dict[str, str] = {
     # name: what `acktrail --help` says of it. The module is acktrail.commands.<name>.
 }
 
@@ -19,17 +19,17 @@ COMMANDS = {
 class _Lazy(click.Group):
     """A group that imports a subcommand only when it is run, so that `--help` is quick."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"acktrail.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

@@ -1,0 +1,379 @@
+"""The lake: Delta tables, written here by delta-rs, with positions in the same commit as rows.
+
+Agents append rows and positions: both become visible, or neither. A position is a Delta `txn`
+action: the application id names one source, the version says how far it has been read. Every
+attempt, retries included, reloads the table and requires the position to be where the batch
+began, because delta-rs refuses only a *concurrent* commit of the same application id.
+
+The same class is the control plane of the Spark jobs: versions, what was added since, what a job
+has consumed. It never starts a JVM.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import conform, schema
+from acktrail.errors import (
+    ConfigError,
+    ContractError,
+    LakeBusy,
+    LakeDamaged,
+    PositionConflict,
+    SourceUnavailable,
+    UnsupportedTable,
+)
+
+ATTEMPTS = 40
+"""How often a commit is tried against other writers before LakeBusy."""
+
+_FEATURES = {
+    "appendOnly",
+    "invariants",
+    "changeDataFeed",
+    "checkConstraints",
+    "generatedColumns",
+    "timestampNtz",
+}
+
+
+@dataclass(frozen=True)
+class Position:
+    """One source's position: moved from *began* (None: never read before) to *reached*."""
+
+    app_id: str
+    began: int | None
+    reached: int
+
+
+@dataclass(frozen=True)
+class Added:
+    """Files added to a table after a version: what a job must look at."""
+
+    version: int
+    """The table's version when this was read."""
+    files: tuple[str, ...]
+    """Paths relative to the table, of add actions with dataChange=true, still in the table."""
+    partitions: tuple[Mapping[str, str | None], ...]
+    """Distinct partition values of files added *or removed* since."""
+    complete: bool
+    """False where the log no longer reaches back to the version: rebuild."""
+
+
+class Lake:
+    """All tables under one URI (a directory or an object store)."""
+
+    def __init__(self, uri: str | Path, storage_options: Mapping[str, str] | None = None) -> None:
+        self.uri = str(uri).rstrip("/")
+        self.storage_options = dict(storage_options or {})
+        if not self.uri:
+            raise ConfigError("The lake's URI is empty. Give --lake URI, or set `lake.uri`.")
+
+    def path(self, table: Table) -> str:
+        """Where *table* lives: layer/name under the lake."""
+        return f"{self.uri}/{table.layer}/{table.name}"
+
+    # -- agents ---------------------------------------------------------------------------------
+
+    def append(
+        self, table: Table, rows: pa.Table, positions: Sequence[Position] = (), note: str = ""
+    ) -> int:
+        """Append *rows* and move *positions* in one atomic commit; the new version.
+
+        PositionConflict when another writer has moved one of the positions: nothing is written.
+        """
+        _refuse_other_writer(table)
+        fitting = conform(table, rows)
+        if not fitting.num_rows and not positions:
+            return self.version(table) or 0
+        transactions = [Transaction(p.app_id, p.reached) for p in positions]
+        for attempt in range(ATTEMPTS):
+            delta = self._create_or_open(table)
+            _require_positions(table, delta, positions)
+            # A crash before the next line leaves the table as it was; a crash inside it leaves at
+            # worst data files that no commit names; after it, rows and positions are both there.
+            try:
+                write_deltalake(
+                    delta,
+                    fitting,
+                    mode="append",
+                    commit_properties=CommitProperties(
+                        app_transactions=transactions or None,
+                        custom_metadata={"note": note} if note else None,
+                        max_commit_retries=0,
+                    ),
+                )
+            except CommitFailedError:
+                _back_off(attempt)
+                continue
+            except (DeltaError, OSError) as error:
+                raise _explained(table, self.path(table), error) from error
+            return self.version(table) or 0
+        raise LakeBusy(
+            f"{table.name}: {ATTEMPTS} commits in a row were overtaken by other writers. "
+            "Nothing was written; flush less often (`agent.flush_s`) or run fewer agents."
+        )
+
+    def position(self, table: Table, app_id: str) -> int | None:
+        """How far *app_id* has been read into *table*; None where it never was."""
+        delta = self.open(table)
+        return None if delta is None else _position(delta, app_id)
+
+    # -- reading and control --------------------------------------------------------------------
+
+    def open(self, table: Table) -> DeltaTable | None:
+        """The table, guarded and fitting its contract; None where it does not exist yet."""
+        path = self.path(table)
+        try:
+            if not DeltaTable.is_deltatable(path, self.storage_options or None):
+                _refuse_damaged_log(table, path)
+                return None
+            delta = DeltaTable(path, storage_options=self.storage_options or None)
+            _guard(table, path, delta)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise _explained(table, path, error) from error
+        return delta
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been written."""
+        return self.open(table) is not None
+
+    def version(self, table: Table) -> int | None:
+        """The table's newest version; None where it does not exist yet."""
+        delta = self.open(table)
+        return None if delta is None else int(delta.version())
+
+    def read(
+        self,
+        table: Table,
+        where: Any = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of *table*, empty if never written; *where* is a pyarrow.dataset expression."""
+        delta = self.open(table)
+        wanted = list(columns) if columns is not None else list(table.names)
+        if delta is None:
+            return schema(table).empty_table().select(wanted)
+        try:
+            found = delta.to_pyarrow_dataset().to_table(filter=where, columns=wanted)
+        except (DeltaError, OSError, pa.ArrowInvalid) as error:
+            raise _explained(table, self.path(table), error) from error
+        return found
+
+    def added(self, table: Table, since: int | None) -> Added | None:
+        """What was added after version *since* (None: everything); None if not written yet."""
+        delta = self.open(table)
+        if delta is None:
+            return None
+        newest = int(delta.version())
+        current = _current_files(delta)
+        if since is None:
+            return Added(newest, tuple(sorted(current)), _distinct(current.values()), True)
+        if since > newest:
+            return Added(newest, (), (), False)
+        files: dict[str, Mapping[str, str | None]] = {}
+        touched: list[Mapping[str, str | None]] = []
+        for version in range(since + 1, newest + 1):
+            actions = self._commit(table, version)
+            if actions is None:
+                return Added(newest, tuple(sorted(current)), _distinct(current.values()), False)
+            for kind, action in actions:
+                if kind in ("add", "remove") and action.get("dataChange", True):
+                    touched.append(action.get("partitionValues") or {})
+                if kind == "add" and action.get("dataChange", True):
+                    files[action["path"]] = action.get("partitionValues") or {}
+        missing = [f for f in files if f not in current]
+        complete = not missing  # optimized or expired since: their rows moved to other files
+        return Added(newest, tuple(sorted(files)), _distinct(touched), complete)
+
+    def consumed(self, table: Table, job: str) -> dict[str, int] | None:
+        """Input versions the last run of *job* has consumed; None where unknown: rebuild."""
+        delta = self.open(table)
+        if delta is None:
+            return None
+        for commit in delta.history():
+            raw = commit.get("userMetadata")
+            if not raw:
+                continue
+            try:
+                noted = json.loads(raw)
+            except ValueError:
+                continue
+            if isinstance(noted, dict) and noted.get("job") == job:
+                return {str(k): int(v) for k, v in noted.get("consumed", {}).items()}
+        return None
+
+    def _commit(self, table: Table, version: int) -> list[tuple[str, dict[str, Any]]] | None:
+        """The actions of one commit, or None where its file is gone."""
+        from pyarrow import fs
+
+        path = f"{self.path(table)}/_delta_log/{version:020d}.json"
+        try:
+            if "://" in path:
+                filesystem, inner = fs.FileSystem.from_uri(path)
+                with filesystem.open_input_stream(inner) as stream:
+                    text = stream.read().decode()
+            else:
+                text = Path(path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        actions: list[tuple[str, dict[str, Any]]] = []
+        for line in text.splitlines():
+            if line.strip():
+                actions.extend(json.loads(line).items())
+        return actions
+
+    def _create_or_open(self, table: Table) -> DeltaTable:
+        delta = self.open(table)
+        if delta is not None:
+            return delta
+        try:
+            DeltaTable.create(
+                self.path(table),
+                schema=schema(table),
+                mode="ignore",
+                partition_by=list(table.partition) or None,
+                name=table.name,
+                description=table.doc,
+                storage_options=self.storage_options or None,
+            )
+        except (DeltaError, OSError) as error:
+            # Two agents may create at once: whoever comes second opens what the first made.
+            if not DeltaTable.is_deltatable(self.path(table), self.storage_options or None):
+                raise _explained(table, self.path(table), error) from error
+        opened = self.open(table)
+        if opened is None:
+            raise LakeDamaged(f"{table.name}: could not be created at {self.path(table)}.")
+        return opened
+
+
+def _position(delta: DeltaTable, app_id: str) -> int | None:
+    version = delta.transaction_version(app_id)
+    return None if version is None else int(version)
+
+
+def _require_positions(table: Table, delta: DeltaTable, positions: Iterable[Position]) -> None:
+    for p in positions:
+        found = _position(delta, p.app_id)
+        if found != p.began:
+            raise PositionConflict(
+                f"{table.name}: the source {p.app_id} stands at {found}, but this batch began at "
+                f"{p.began}. Another agent reads the same source: stop one of them. "
+                "Nothing was written."
+            )
+
+
+def _current_files(delta: DeltaTable) -> dict[str, Mapping[str, str | None]]:
+    """Path to partition values of every file in the table now."""
+    actions = pa.table(delta.get_add_actions(flatten=False))
+    paths = actions.column("path").to_pylist()
+    if "partition" in actions.column_names:
+        values = actions.column("partition").to_pylist()
+    else:
+        values = [{}] * len(paths)
+    return {
+        str(path): {str(k): None if v is None else str(v) for k, v in (value or {}).items()}
+        for path, value in zip(paths, values, strict=True)
+    }
+
+
+def _distinct(
+    values: Iterable[Mapping[str, str | None]],
+) -> tuple[Mapping[str, str | None], ...]:
+    seen = {tuple(sorted(v.items())): v for v in values}
+    return tuple(seen[k] for k in sorted(seen, key=str))
+
+
+def _guard(table: Table, path: str, delta: DeltaTable) -> None:
+    """Refuse what delta-rs would read wrongly, and tables that do not fit their contract."""
+    protocol = delta.protocol()
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    strange = sorted(str(f) for f in features if str(f) not in _FEATURES)
+    mapping = delta.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mapping not in ("none", ""):
+        strange.append(f"columnMapping ({mapping})")
+    if strange:
+        raise UnsupportedTable(
+            f"{table.name} at {path} uses Delta features we cannot honour: {', '.join(strange)}. "
+            "Reading it would be silently wrong. Write the table anew without them "
+            "(`acktrail run --rebuild` makes silver and gold again from bronze)."
+        )
+    found: pa.Schema = pa.schema(delta.schema().to_arrow())  # type: ignore[arg-type]
+    for field in found:
+        if field.name not in table.names:
+            raise ContractError(
+                f"{table.name} at {path} has a column {field.name} that the contract does not "
+                "know: it was written by a newer acktrail. Upgrade this one."
+            )
+        wanted = schema(table).field(field.name).type
+        if not _same_type(field.type, wanted):
+            raise ContractError(
+                f"{table.name}.{field.name} at {path} is {field.type}, the contract says {wanted}. "
+                "Move the table away and run again: silver and gold are rebuilt from bronze."
+            )
+
+
+def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_list(wanted) or pa.types.is_large_list(wanted):
+        return bool(
+            (pa.types.is_list(found) or pa.types.is_large_list(found))
+            and _same_type(found.value_type, wanted.value_type)
+        )
+    if pa.types.is_map(wanted):
+        return bool(pa.types.is_map(found))
+    plain = {
+        pa.large_string(): pa.string(),
+        pa.string_view(): pa.string(),
+        pa.large_binary(): pa.binary(),
+        pa.binary_view(): pa.binary(),
+    }
+    return bool(plain.get(found, found) == wanted)
+
+
+def _refuse_damaged_log(table: Table, path: str) -> None:
+    """A directory with data but without a usable log is damage, not an empty table."""
+    if "://" in path:
+        return
+    directory = Path(path)
+    if directory.is_dir() and any(directory.rglob("*.parquet")):
+        raise LakeDamaged(
+            f"{table.name}: {directory} holds data files but no readable _delta_log. "
+            "Restore the directory from a backup, or move it away to start the table anew."
+        )
+
+
+def _refuse_other_writer(table: Table) -> None:
+    if table.writer != "delta-rs":
+        raise ContractError(
+            f"{table.name} is written by Spark alone; a second engine would lose commits."
+        )
+
+
+def _back_off(attempt: int) -> None:
+    time.sleep(random.uniform(0.01, min(1.0, 0.02 * 2**attempt)))
+
+
+def _explained(table: Table, path: str, error: Exception) -> Exception:
+    """Our error for one of delta-rs or the file system: damaged, or not reachable."""
+    text = str(error)
+    unreachable = ("Permission denied", "timed out", "connection", "Connection", "dns error")
+    if any(sign in text for sign in unreachable):
+        return SourceUnavailable(f"{table.name}: the lake at {path} did not answer: {text}")
+    return LakeDamaged(
+        f"{table.name}: {path} cannot be read: {text}\n"
+        "Restore the named file from a backup; bronze tables can also be cut back with "
+        "`acktrail lake repair`, silver and gold are made again by `acktrail run --rebuild`."
+    )
