@@ -1,4 +1,4 @@
-"""Build the settings: --set, then ACKTRAIL_* variables, then the file; the first that speaks wins."""
+"""Build the settings: --set weighs most, then ACKTRAIL_* variables, then the file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def load(
     given: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """Settings from *given* (`key=value`), the *environment* and *file*, in that order of weight."""
+    """Settings from *given* (`key=value`), the *environment* and *file*, in that order."""
     env = dict(os.environ if environment is None else environment)
     named = file or env.get(FILE_VARIABLE)
     path = Path(named) if named else Path(DEFAULT_FILE)

@@ -40,8 +40,8 @@ class KafkaSettings(Strict):
 class AgentSettings(Strict):
     """The ingest loop."""
 
-    flush_s: float = Field(30.0, gt=0)
-    flush_mb: float = Field(64.0, gt=0)
+    flush_s: float = Field(default=30.0, gt=0)
+    flush_mb: float = Field(default=64.0, gt=0)
     metrics_address: str | None = None
     """host:port for the agent's own /metrics; none if not set."""
 
@@ -56,7 +56,7 @@ class SparkSettings(Strict):
 class AliasRule(Strict):
     """A rule that names the host of a log file or a metrics target.
 
-    *match* is a regular expression over the field's value; *host* and *client_id* may use its groups.
+    *match* is a regular expression over the value of *field*; the names may use its groups.
     """
 
     field: str
