@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+from acktrail.metricnames import METRICS
 
 
 class _Source(BaseModel):
@@ -26,5 +29,123 @@ class LogFilesSource(_Source):
     """Time zone of timestamps that carry no offset."""
 
 
-SourceSettings = LogFilesSource
-"""A union by `kind` as kinds are added."""
+class _Http(_Source):
+    """What every source asked over HTTP can be given. TLS is verified unless told otherwise."""
+
+    bearer_token: SecretStr | None = None
+    bearer_token_file: str | None = None
+    """Read anew for every request, so that a rotated token is used."""
+    username: str | None = None
+    password: SecretStr | None = None
+    ca_file: str | None = None
+    """Certificates that may sign the server's; the system's where not set."""
+    cert_file: str | None = None
+    key_file: str | None = None
+    verify_tls: bool = True
+    timeout_s: float = Field(default=30.0, gt=0)
+    metrics: tuple[str, ...] = METRICS
+    """Canonical names of what to read, e.g. record-error-total; all we know where not set."""
+
+    @field_validator("metrics")
+    @classmethod
+    def _known_metrics(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in names if name not in METRICS]
+        if unknown or not names:
+            raise ValueError(f"not canonical metric names: {', '.join(unknown) or 'none given'}")
+        return names
+
+
+def _without_credentials(address: str) -> str:
+    """*address*, refused where it carries a password: addresses are printed, settings are not."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("not an http:// or https:// address")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("credentials in the address: set `username` and `password` instead")
+    return address.rstrip("/")
+
+
+Address = Annotated[str, AfterValidator(_without_credentials)]
+
+
+class PrometheusSource(_Http):
+    """Samples from a Prometheus server, or one that speaks its query API."""
+
+    kind: Literal["prometheus"]
+    url: Address
+    match: dict[str, str] = Field(default_factory=dict)
+    """Labels every series must have, e.g. {env = "prod"}; values are taken literally."""
+    interval_s: float = Field(default=30.0, gt=0)
+    late_s: float = Field(default=30.0, ge=0)
+    """How long samples may take to arrive; nothing younger is read."""
+    window_s: float = Field(default=3600.0, gt=0)
+    """Longest range of one query; halved by itself where the server finds it too large."""
+    history_s: float = Field(default=86_400.0, gt=0)
+    """How far back the very first read goes."""
+    step_s: int | None = Field(default=None, gt=0)
+    """Not set: every raw sample. Set: values on a grid of this many seconds (a range query),
+    for servers that hold downsampled data only."""
+
+
+class ScrapeSource(_Http):
+    """Metrics read directly from producers and brokers."""
+
+    kind: Literal["scrape"]
+    targets: tuple[Address, ...] = Field(min_length=1)
+    """Full addresses, e.g. http://broker-1:7071/metrics or http://app-1:8778/jolokia."""
+    format: Literal["text", "jolokia"] = "text"
+    """`text`: the exposition of a JMX exporter or Micrometer. `jolokia`: its read requests."""
+    timeout_s: float = Field(default=10.0, gt=0)
+    interval_s: float = Field(default=15.0, gt=0)
+
+
+class VerifiableSource(_Source):
+    """JSON lines of VerifiableProducer and VerifiableConsumer."""
+
+    kind: Literal["verifiable"]
+    paths: tuple[str, ...] = Field(min_length=1)
+    group: str = ""
+    """Consumer group of the consumers' files: their lines do not name it."""
+    session_settings: dict[str, str] = Field(default_factory=dict)
+    """What the producers were started with (acks, retries ...): their lines do not say."""
+
+
+class LogScanSource(_Source):
+    """An independent reader of audited topics: what is really in the log."""
+
+    kind: Literal["log_scan"]
+    topics: tuple[str, ...] = Field(min_length=1)
+    mode: Literal["whole", "suspicion"] = "suspicion"
+    """`whole`: every record once. `suspicion`: the offset ranges around ids that were acked
+    and that nobody has seen in the log."""
+    settle_s: float = Field(default=60.0, ge=0)
+    """In suspicion mode: how long after an ack its absence is worth a look."""
+    margin: int = Field(default=100, ge=0)
+    """In suspicion mode: records read on both sides of a suspected range."""
+    interval_s: float = Field(default=30.0, gt=0)
+    max_records: int = Field(default=200_000, gt=0)
+    """Most records of one partition in one batch."""
+
+
+class ClusterStateSource(_Source):
+    """What the brokers say: offsets, leaders, in-sync replicas, settings, group commits."""
+
+    kind: Literal["cluster_state"]
+    topics: tuple[str, ...] = ()
+    """Topic names; all but internal ones where empty."""
+    groups: tuple[str, ...] = ()
+    """Consumer groups; all where empty."""
+    interval_s: float = Field(default=30.0, gt=0)
+    timeout_s: float = Field(default=15.0, gt=0)
+
+
+SourceSettings = Annotated[
+    LogFilesSource
+    | PrometheusSource
+    | ScrapeSource
+    | VerifiableSource
+    | LogScanSource
+    | ClusterStateSource,
+    Field(discriminator="kind"),
+]
+"""One source, told apart by `kind`."""
