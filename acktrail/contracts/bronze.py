@@ -125,11 +125,20 @@ AUDIT_REPORTS = Table(
         Column("first_offset", "long", "Lowest offset covered, where known."),
         Column("last_offset", "long", "Highest offset covered, where known."),
         Column("records", "long", "Records seen, duplicates included.", required=True),
-        Column("ids", "binary", "Run list of the ids within the block; see docs/wire.md."),
+        Column(
+            "ids",
+            "binary",
+            "Run list of the ids within the block, with offsets where known; see docs/wire.md.",
+        ),
         Column(
             "steps_back", "long", "Times a seq was lower than the one before it, in offset order."
         ),
         Column("redelivered", "long", "Records at or below an offset already seen by this member."),
+        Column(
+            "assignment",
+            "long",
+            "For consumed: number of the partition's assignment within the reporter; a jump within one is its own.",
+        ),
         Column(
             "errors", "attributes", "Error name to number of ids, for failed and indeterminate."
         ),
@@ -145,7 +154,10 @@ AUDIT_REPORTS = Table(
         Column("latency_p99_ms", "long", "Create to delivered, 99th percentile."),
         Column("latency_max_ms", "long", "Create to delivered, highest."),
         Column(
-            "closed", "boolean", "The reporter ended in good order with this report.", required=True
+            "closed",
+            "boolean",
+            "The reporter ended in good order with this report; a scan reached its end.",
+            required=True,
         ),
         Column("reported_at", "timestamp", "When the report was made.", required=True),
         _READ_AT,
