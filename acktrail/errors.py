@@ -13,6 +13,8 @@
     - LabError                  the lab could not do what a scenario asked
   * TransientError              trying again may help: the scheduler should retry
     - SourceUnavailable         a server, file system or topic did not answer
+      - PartialResponse         it answered, and said that something is missing
+      - RangeTooLarge           it found the range too large: ask for less at a time
     - LakeBusy                  other writers kept winning; nothing was written
     - AlertUndelivered          a receiver did not take an alert; it stays in the outbox
 
@@ -79,6 +81,14 @@ class TransientError(AcktrailError):
 
 class SourceUnavailable(TransientError):
     """A server, file system or topic did not answer."""
+
+
+class PartialResponse(SourceUnavailable):
+    """A server answered, and said that something is missing: nothing of it is used."""
+
+
+class RangeTooLarge(SourceUnavailable):
+    """A server found the range too large: ask for less at a time."""
 
 
 class LakeBusy(TransientError):

@@ -1,0 +1,75 @@
+"""How to be let in over HTTP: tokens, passwords, TLS; nothing of it is ever printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acktrail.errors import ConfigError
+
+if TYPE_CHECKING:
+    import requests
+
+    from acktrail.settings.sources import PrometheusSource, ScrapeSource
+
+
+@dataclass(frozen=True)
+class HttpAccess:
+    """Credentials, TLS and timeout of one source."""
+
+    timeout_s: float = 30.0
+    bearer_token: str | None = None
+    bearer_token_file: str | None = None
+    basic: tuple[str, str] | None = None
+    ca_file: str | None = None
+    cert: tuple[str, str] | str | None = None
+    verify_tls: bool = True
+
+    def __repr__(self) -> str:
+        return f"HttpAccess(timeout_s={self.timeout_s})"
+
+    @classmethod
+    def of(cls, settings: PrometheusSource | ScrapeSource) -> HttpAccess:
+        """From the settings of a source."""
+        basic = None
+        if settings.username is not None:
+            password = settings.password.get_secret_value() if settings.password else ""
+            basic = (settings.username, password)
+        cert: Any = settings.cert_file
+        if settings.cert_file and settings.key_file:
+            cert = (settings.cert_file, settings.key_file)
+        token = settings.bearer_token
+        return cls(
+            timeout_s=settings.timeout_s,
+            bearer_token=token.get_secret_value() if token else None,
+            bearer_token_file=settings.bearer_token_file,
+            basic=basic,
+            ca_file=settings.ca_file,
+            cert=cert,
+            verify_tls=settings.verify_tls,
+        )
+
+    def session(self) -> requests.Session:
+        """A session that takes nothing from the environment (proxies, .netrc)."""
+        import requests
+
+        session = requests.Session()
+        session.trust_env = False
+        session.verify = (self.ca_file or True) if self.verify_tls else False
+        session.cert = self.cert
+        session.auth = self.basic
+        return session
+
+    def headers(self) -> dict[str, str]:
+        """The headers of the next request; a token file is read anew each time."""
+        token = self.bearer_token
+        if self.bearer_token_file:
+            try:
+                token = Path(self.bearer_token_file).read_text(encoding="utf-8").strip()
+            except OSError as error:
+                raise ConfigError(
+                    f"`bearer_token_file` {self.bearer_token_file} cannot be read: "
+                    f"{error.strerror}."
+                ) from None
+        return {"Authorization": f"Bearer {token}"} if token else {}
