@@ -15,7 +15,7 @@ import json
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,8 @@ class Added:
     """Distinct partition values of files added *or removed* since."""
     complete: bool
     """False where the log no longer reaches back to the version: rebuild."""
+    rows: int = 0
+    """Rows in those files, as their statistics say."""
 
 
 class Lake:
@@ -180,24 +182,39 @@ class Lake:
             return None
         newest = int(delta.version())
         current = _current_files(delta)
+        rows = _rows_by_file(delta)
+        whole = Added(
+            newest, tuple(sorted(current)), _distinct(current.values()), True, sum(rows.values())
+        )
         if since is None:
-            return Added(newest, tuple(sorted(current)), _distinct(current.values()), True)
+            return whole
         if since > newest:
-            return Added(newest, (), (), False)
+            return replace(whole, complete=False)
         files: dict[str, Mapping[str, str | None]] = {}
         touched: list[Mapping[str, str | None]] = []
         for version in range(since + 1, newest + 1):
             actions = self._commit(table, version)
             if actions is None:
-                return Added(newest, tuple(sorted(current)), _distinct(current.values()), False)
+                return replace(whole, complete=False)
             for kind, action in actions:
-                if kind in ("add", "remove") and action.get("dataChange", True):
-                    touched.append(action.get("partitionValues") or {})
-                if kind == "add" and action.get("dataChange", True):
-                    files[action["path"]] = action.get("partitionValues") or {}
-        missing = [f for f in files if f not in current]
-        complete = not missing  # optimized or expired since: their rows moved to other files
-        return Added(newest, tuple(sorted(files)), _distinct(touched), complete)
+                if kind not in ("add", "remove") or not action.get("dataChange", True):
+                    continue
+                touched.append(action.get("partitionValues") or {})
+                if kind == "add":
+                    files[action["path"]] = touched[-1]
+                else:
+                    files.pop(action["path"], None)
+        # A file that was compacted away took its rows into one with dataChange=false, which is
+        # not in this list: only the whole table has them all.
+        kept = tuple(sorted(f for f in files if f in current))
+        if len(kept) < len(files):
+            return replace(whole, complete=False)
+        return Added(newest, kept, _distinct(touched), True, sum(rows.get(f, 0) for f in kept))
+
+    def has_data(self, table: Table) -> bool:
+        """Whether the table holds any file."""
+        delta = self.open(table)
+        return delta is not None and bool(_current_files(delta))
 
     def consumed(self, table: Table, job: str) -> dict[str, int] | None:
         """Input versions the last run of *job* has consumed; None where unknown: rebuild."""
@@ -287,6 +304,15 @@ def _current_files(delta: DeltaTable) -> dict[str, Mapping[str, str | None]]:
     return {
         str(path): {str(k): None if v is None else str(v) for k, v in (value or {}).items()}
         for path, value in zip(paths, values, strict=True)
+    }
+
+
+def _rows_by_file(delta: DeltaTable) -> dict[str, int]:
+    actions = pa.table(delta.get_add_actions(flatten=False))
+    counts = actions.column("num_records").to_pylist()
+    return {
+        str(path): int(count or 0)
+        for path, count in zip(actions.column("path").to_pylist(), counts, strict=True)
     }
 
 

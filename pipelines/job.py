@@ -1,0 +1,121 @@
+"""The shapes of a job. A job writes one table, and holds no session, path or clock.
+
+*Map*: each new row of one input becomes rows of the output, or a counted drop. The transform
+returns the output's columns and one more, `_dropped`: null for a row that is kept, else the
+reason why its input row became nothing. An input row that becomes several rows marks all but
+the first with `_further` (any text), so that rows in = rows out - further + dropped.
+
+*Fold*: looks across rows. `touched` says which partitions of the output the new evidence
+concerns; those are recomputed from the inputs by `transform` and replaced whole.
+
+*Diff*: appends what changed in one input since the last run; the only shape with a memory of its
+own past, and so the only one that a rebuild does not reproduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from acktrail.contracts import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user's settings change in a job; the same for every run."""
+
+    aliases: tuple[Mapping[str, Any], ...] = ()
+    inventory: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Client id to settings, for clients that print none."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a fold may look at to say which partitions are touched.
+
+    *new* has, for each input with news, the rows of files added since the last run. *changed* has,
+    for each input with news, the partition texts in which rows came or went: for inputs that are
+    themselves folds, a row that vanished shows only here. *inputs* are whole tables, and *output*
+    the table as it stands (None before the first run): lazily read, so filter them.
+    """
+
+    new: Mapping[str, DataFrame]
+    changed: Mapping[str, frozenset[str]]
+    inputs: Mapping[str, DataFrame]
+    output: DataFrame | None
+    options: Options = Options()
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A job that recomputes and replaces the partitions its new evidence touches.
+
+    `touched(evidence)` returns the texts of the output's (only) partition column, or None for
+    "all of it". `transform(inputs, keys, options)` returns rows of those partitions; *keys* None
+    means all. Inputs that were never written arrive as empty frames.
+    """
+
+    inputs: tuple[Table, ...]
+    output: Table
+    touched: Callable[[Evidence], frozenset[str] | None]
+    transform: Callable[[Mapping[str, DataFrame], frozenset[str] | None, Options], DataFrame]
+    shape: Literal["fold"] = "fold"
+
+    @property
+    def name(self) -> str:
+        """A job is called as the table it writes."""
+        return self.output.name
+
+
+@dataclass(frozen=True)
+class Map:
+    """A job that turns each new row of one input into rows, or into a counted drop."""
+
+    input: Table
+    output: Table
+    transform: Callable[[DataFrame, Options], DataFrame]
+    reasons: tuple[str, ...] = ()
+    """Every reason `_dropped` may hold."""
+    shape: Literal["map"] = "map"
+
+    @property
+    def name(self) -> str:
+        """A job is called as the table it writes."""
+        return self.output.name
+
+    @property
+    def inputs(self) -> tuple[Table, ...]:
+        """The one input, as a tuple like any job's."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Diff:
+    """A job that appends what changed in its input: `transform(before, after, as_of)`."""
+
+    input: Table
+    output: Table
+    transform: Callable[[DataFrame, DataFrame, datetime], DataFrame]
+    shape: Literal["diff"] = "diff"
+
+    @property
+    def name(self) -> str:
+        """A job is called as the table it writes."""
+        return self.output.name
+
+    @property
+    def inputs(self) -> tuple[Table, ...]:
+        """The one input, as a tuple like any job's."""
+        return (self.input,)
+
+
+Job = Map | Fold | Diff
+
+
+def everything(_evidence: Evidence) -> None:
+    """For small tables without partitions: any news touches all of it."""

@@ -1,0 +1,20 @@
+"""The jobs, in the order they run. Each line is one table."""
+
+from __future__ import annotations
+
+from acktrail.errors import UsageError
+from pipelines.job import Job
+
+JOBS: tuple[Job, ...] = ()
+
+
+def jobs_named(names: tuple[str, ...]) -> tuple[Job, ...]:
+    """The jobs called *names*, in running order; all of them if none is named."""
+    known = {job.name for job in JOBS}
+    strange = [n for n in names if n not in known]
+    if strange:
+        raise UsageError(
+            f"There is no job {', '.join(strange)}. "
+            f"There are: {', '.join(job.name for job in JOBS)}."
+        )
+    return tuple(job for job in JOBS if not names or job.name in names)

@@ -1,0 +1,244 @@
+"""The runner: read what is new, transform, conform, count, commit. All input and output is here.
+
+A run's commit carries, in the same Delta transaction as its rows, the job's run number (a repeated
+one is skipped) and the versions of the inputs it has consumed. A crash before the commit leaves
+nothing but files no commit names; after it, the next run starts from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import rows
+from acktrail.contracts.runs import RUNS
+from acktrail.crashpoints import crash_point
+from acktrail.errors import LakeBusy
+from acktrail.lake import Added, Lake
+from acktrail.window import Window
+from pipelines.job import Diff, Evidence, Fold, Job, Map, Options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pipelines.writing import Target
+
+SparkFactory = Callable[[], "SparkSession"]
+"""Makes the session when it is first needed: a run with nothing new starts no JVM."""
+
+
+@dataclass(frozen=True)
+class RunCounts:
+    """What one run of one job did: rows in = rows out - further + dropped, for a map."""
+
+    job: str
+    shape: str
+    run: int
+    started_at: datetime
+    ended_at: datetime
+    as_of: datetime
+    nothing_new: bool = False
+    rebuilt: bool = False
+    rows_in: int = 0
+    rows_out: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    consumed: Mapping[str, int] = field(default_factory=dict)
+    touched: int = 0
+    version: int = -1
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the control plane says before any JVM: what is new, whether to make all anew."""
+
+    job: Job
+    run: int
+    news: Mapping[str, Added]
+    since: Mapping[str, int]
+    rebuild: bool
+
+    @property
+    def consumed(self) -> dict[str, int]:
+        return {**self.since, **{name: added.version for name, added in self.news.items()}}
+
+
+def run(
+    job: Job,
+    lake: Lake,
+    spark: SparkFactory,
+    as_of: datetime,
+    options: Options | None = None,
+    rebuild: Window | None = None,
+) -> RunCounts:
+    """Run *job* once on what is new, or over *rebuild*; the run is recorded in `runs`."""
+    started_at = datetime.now(UTC)
+    plan = _plan(job, lake)
+    if rebuild is None and not plan.rebuild and not _has_news(plan):
+        return RunCounts(
+            job.name, job.shape, plan.run, started_at, started_at, as_of, nothing_new=True
+        )
+    from pipelines import writing
+
+    session = spark()
+    chosen = options or Options()
+    writing.create(session, lake, job.output)
+    if isinstance(job, Map):
+        frame, target = _map_rows(job, session, lake, plan, chosen, rebuild)
+    elif isinstance(job, Fold):
+        frame, target = _fold_rows(job, session, lake, plan, chosen, rebuild)
+    else:
+        frame, target = _diff_rows(job, session, lake, plan, as_of)
+    crash_point("before_commit")
+    written = writing.commit(lake, job, plan.run, frame, target, plan.consumed)
+    crash_point("after_commit")
+    if lake.consumed(job.output, job.name) != plan.consumed:
+        raise LakeBusy(
+            f"{job.name}: another driver committed run {plan.run} first. "
+            "Nothing of this run was written; run again."
+        )
+    counts = RunCounts(
+        job=job.name,
+        shape=job.shape,
+        run=plan.run,
+        started_at=started_at,
+        ended_at=datetime.now(UTC),
+        as_of=as_of,
+        rebuilt=plan.rebuild or rebuild is not None,
+        rows_in=sum(added.rows for added in plan.news.values()),
+        rows_out=written.rows,
+        dropped=written.dropped,
+        consumed=plan.consumed,
+        touched=written.touched,
+        version=lake.version(job.output) or 0,
+    )
+    _record(lake, counts)
+    crash_point("after_record")
+    return counts
+
+
+def _plan(job: Job, lake: Lake) -> _Plan:
+    """Look at the logs of inputs and output only."""
+    exists = lake.exists(job.output)
+    consumed = lake.consumed(job.output, job.name) if exists else None
+    since = consumed or {}
+    news = {}
+    for table in job.inputs:
+        added = lake.added(table, since.get(table.name))
+        if added is not None:
+            news[table.name] = added
+    lost = consumed is None and exists and lake.has_data(job.output)
+    gap = any(not added.complete for added in news.values())
+    number = lake.position(job.output, job.name)
+    return _Plan(job, 0 if number is None else number + 1, news, since, rebuild=lost or gap)
+
+
+def _has_news(plan: _Plan) -> bool:
+    return any(added.files or added.partitions for added in plan.news.values())
+
+
+def _map_rows(
+    job: Map,
+    session: SparkSession,
+    lake: Lake,
+    plan: _Plan,
+    options: Options,
+    rebuild: Window | None,
+) -> tuple[DataFrame, Target]:
+    from pipelines import writing
+
+    if plan.rebuild:
+        return job.transform(_whole(session, lake, job.input), options), writing.ALL
+    if rebuild is not None:
+        target = writing.window(job.output, rebuild)
+        return job.transform(_whole(session, lake, job.input), options), target
+    return job.transform(_new_rows(session, lake, job.input, plan), options), writing.APPEND
+
+
+def _fold_rows(
+    job: Fold,
+    session: SparkSession,
+    lake: Lake,
+    plan: _Plan,
+    options: Options,
+    rebuild: Window | None,
+) -> tuple[DataFrame, Target]:
+    from pipelines import writing
+
+    inputs = {table.name: _whole(session, lake, table) for table in job.inputs}
+    if plan.rebuild or rebuild is not None or not job.output.partition:
+        return job.transform(inputs, None, options), writing.ALL
+    news = {table: added for table, added in plan.news.items() if added.files or added.partitions}
+    evidence = Evidence(
+        new={t.name: _new_rows(session, lake, t, plan) for t in job.inputs if t.name in news},
+        changed={name: _texts(added) for name, added in news.items()},
+        inputs=inputs,
+        output=_whole(session, lake, job.output) if lake.has_data(job.output) else None,
+        options=options,
+    )
+    keys = job.touched(evidence)
+    if keys is None:
+        return job.transform(inputs, None, options), writing.ALL
+    return job.transform(inputs, keys, options), writing.partitions(job.output, keys)
+
+
+def _diff_rows(
+    job: Diff, session: SparkSession, lake: Lake, plan: _Plan, as_of: datetime
+) -> tuple[DataFrame, Target]:
+    from pipelines import writing
+    from pipelines.spark_schema import struct
+
+    after = _whole(session, lake, job.input)
+    since = plan.since.get(job.input.name)
+    before = session.createDataFrame([], struct(job.input))
+    if since is not None:
+        reader = session.read.format("delta").option("versionAsOf", since)
+        before = reader.load(lake.path(job.input))
+    return job.transform(before, after, as_of), writing.APPEND
+
+
+def _whole(session: SparkSession, lake: Lake, table: Table) -> DataFrame:
+    """All of *table*; an empty frame where it was never written."""
+    from pipelines.spark_schema import struct
+
+    if not lake.exists(table):
+        return session.createDataFrame([], struct(table))
+    return session.read.format("delta").load(lake.path(table))
+
+
+def _new_rows(session: SparkSession, lake: Lake, table: Table, plan: _Plan) -> DataFrame:
+    """The rows of the files added since the last run."""
+    from pipelines.spark_schema import struct
+
+    files = [f"{lake.path(table)}/{unquote(name)}" for name in plan.news[table.name].files]
+    if not files:
+        return session.createDataFrame([], struct(table))
+    reader = session.read.schema(struct(table)).option("basePath", lake.path(table))
+    return reader.parquet(*files)
+
+
+def _texts(added: Added) -> frozenset[str]:
+    return frozenset(text for values in added.partitions for text in values.values() if text)
+
+
+def _record(lake: Lake, counts: RunCounts) -> None:
+    """One row in `runs`, once per run number."""
+    row = {
+        "job": counts.job,
+        "run": counts.run,
+        "started_at": counts.started_at,
+        "ended_at": counts.ended_at,
+        "as_of": counts.as_of,
+        "shape": counts.shape,
+        "rebuilt": counts.rebuilt,
+        "rows_in": counts.rows_in,
+        "rows_out": counts.rows_out,
+        "dropped": {reason: str(n) for reason, n in counts.dropped.items()},
+        "consumed": {table: str(v) for table, v in counts.consumed.items()},
+        "touched": counts.touched,
+        "version": counts.version,
+    }
+    lake.append(RUNS, rows(RUNS, [row]))

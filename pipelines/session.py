@@ -1,0 +1,140 @@
+"""The one place that makes a Spark session.
+
+JVM start-up is most of a small run, so a class-data-sharing archive made once at set-up is used
+when it is there and valid, with the C1 compiler and the serial collector. Long jobs (benchmarks,
+backfills) ask for the full compiler instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acktrail.artifacts import cache_directory, java, resolve
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_LONG = "-XX:+UseParallelGC"
+
+
+def build(
+    master: str = "local[*]", conf: Mapping[str, str] | None = None, *, long_job: bool = False
+) -> SparkSession:
+    """A session that reads and writes the lake, in UTC, with the UI off."""
+    from pyspark.sql import SparkSession
+
+    java()  # a clear error now, rather than a gateway that never answers
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(master).appName("acktrail")
+    for key, value in {**_settings(long_job), **(conf or {})}.items():
+        builder = builder.config(key, value)
+    with _jvm_talks_to_a_file():
+        return builder.getOrCreate()
+
+
+def stop(session: SparkSession) -> None:
+    """Stop the session and wait for its JVM to be gone."""
+    gateway = session.sparkContext._gateway
+    session.stop()
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    gateway.shutdown()
+    process.stdin.close()
+    process.wait(timeout=120)
+
+
+def jvm_log() -> Path:
+    """Where the JVM's own chatter goes; errors that matter come back as exceptions."""
+    return cache_directory() / "spark.log"
+
+
+@contextlib.contextmanager
+def _jvm_talks_to_a_file() -> Iterator[None]:
+    """While this lasts, a started process inherits a log file as its stderr, for its whole life."""
+    jvm_log().parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    log = os.open(jvm_log(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o644)
+    try:
+        os.dup2(log, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(log)
+
+
+def _settings(long_job: bool) -> dict[str, str]:
+    jars = sorted(str(jar) for jar in resolve("delta").glob("*.jar"))
+    return {
+        "spark.jars": ",".join(jars),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.driver.extraJavaOptions": f"{_logging()} "
+        + (_LONG if long_job else f"{_QUICK} {_archive_option()}"),
+        "spark.driver.memory": "4g" if long_job else "2g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
+        # A partition value is the text the contract says, whatever it looks like.
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.warehouse.dir": str(cache_directory() / "warehouse"),
+    }
+
+
+def _logging() -> str:
+    return f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
+
+
+def archive_file() -> Path:
+    """Where the class-data-sharing archive of this Java, Spark and Delta is kept."""
+    import pyspark
+
+    version = subprocess.run(
+        [java(), "-version"], capture_output=True, text=True, check=False
+    ).stderr
+    name = hashlib.sha256(f"{version}{pyspark.__file__}{pyspark.__version__}".encode())
+    return cache_directory() / f"spark-{name.hexdigest()[:16]}.jsa"
+
+
+def _archive_option() -> str:
+    archive = archive_file()
+    making = os.environ.get("ACKTRAIL_MAKE_ARCHIVE")
+    if making:
+        return f"-XX:ArchiveClassesAtExit={making}"
+    return f"-XX:SharedArchiveFile={archive}" if archive.is_file() else ""
+
+
+def make_archive() -> Path:
+    """Make the archive by one small run in a process of its own; keep an existing one."""
+    archive = archive_file()
+    if archive.is_file():
+        return archive
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = archive.with_suffix(".unfinished")
+    subprocess.run(
+        [sys.executable, "-m", "pipelines.warm"],
+        env={**os.environ, "ACKTRAIL_MAKE_ARCHIVE": str(unfinished)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    if unfinished.is_file():
+        unfinished.replace(archive)
+    return archive
