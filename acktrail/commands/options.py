@@ -1,0 +1,66 @@
+"""Options that several commands share, so that they look and behave the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from acktrail.lake import Lake
+from acktrail.settings import Loaded, load
+from acktrail.window import instant
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMATS = ("text", "json", "csv")
+
+
+def settings_options(command: Command) -> Command:
+    """--config, --set and --lake; the command receives one `loaded: Loaded`."""
+
+    def gather(
+        config: str | None, given: tuple[str, ...], lake: str | None, **rest: Any
+    ) -> dict[str, Any]:
+        chosen = [*given, *([f"lake.uri={lake}"] if lake else [])]
+        return {"loaded": load(config, chosen), **rest}
+
+    def wrapped(**options: Any) -> Any:
+        return command(**gather(**options))
+
+    wrapped.__doc__ = command.__doc__
+    wrapped.__name__ = command.__name__
+    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    for option in (
+        click.option("--lake", metavar="URI", help="The lake: a directory or an object store."),
+        click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="One setting."),
+        click.option("--config", metavar="FILE", help="Settings file; else ./acktrail.toml."),
+    ):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+def format_option(command: Command) -> Command:
+    """--format text|json|csv, received as `output`."""
+    return click.option(
+        "--format", "output", type=click.Choice(FORMATS), default="text", show_default=True
+    )(command)
+
+
+def as_of_option(command: Command) -> Command:
+    """--as-of T, received as `as_of: datetime`; now if not given."""
+    return click.option(
+        "--as-of",
+        metavar="TIME",
+        default=None,
+        callback=lambda _ctx, _param, text: instant(text) if text else datetime.now(UTC),
+        help="The moment asked about, e.g. 2026-01-31T07:00Z; now if not given.",
+    )(command)
+
+
+def open_lake(loaded: Loaded) -> Lake:
+    """The lake the settings name, or the error that lists where it was looked for."""
+    uri = loaded.require("lake.uri")
+    options = loaded.settings.lake.storage_options
+    return Lake(uri, {key: value.get_secret_value() for key, value in options.items()})

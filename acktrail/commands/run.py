@@ -1,0 +1,113 @@
+"""`acktrail run`: the Spark jobs, in order, on what is new."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from acktrail.commands.options import as_of_option, format_option, open_lake, settings_options
+from acktrail.output import write_rows
+from acktrail.settings import Loaded
+from acktrail.window import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.job import Options
+    from pipelines.runner import RunCounts
+
+_COLUMNS = ("job", "shape", "rows_in", "rows_out", "dropped", "touched", "seconds", "said")
+
+
+@click.command()
+@click.argument("jobs", nargs=-1)
+@click.option("--rebuild", metavar="FROM/TO", help="Make this window anew from the evidence.")
+@click.option("--master", metavar="URL", help="Spark master, e.g. local[2], spark://host:7077.")
+@as_of_option
+@format_option
+@settings_options
+def command(
+    loaded: Loaded,
+    jobs: tuple[str, ...],
+    rebuild: str | None,
+    master: str | None,
+    as_of: datetime,
+    output: str,
+) -> None:
+    """Turn new evidence into facts and answers.
+
+    Safe to repeat: a run with nothing new does nothing, and starts no JVM.
+
+    Example:
+
+    \b
+        acktrail run --lake ./lake
+        acktrail run retry_budgets --lake ./lake --as-of 2026-01-31T07:00Z
+        acktrail run --lake ./lake --rebuild 2026-01-31T00:00Z/2026-02-01T00:00Z
+    """
+    from pipelines import runner
+    from pipelines.registry import jobs_named
+
+    chosen = jobs_named(jobs)
+    window = Window.parse(rebuild) if rebuild else None
+    lake = open_lake(loaded)
+    options = job_options(loaded)
+    with SparkOnDemand(loaded, master) as spark:
+        done = []
+        for job in chosen:
+            if sys.stderr.isatty():
+                click.echo(f"{job.name} …", err=True)
+            done.append(runner.run(job, lake, spark, as_of, options, window))
+    write_rows([_row(counts) for counts in done], _COLUMNS, output)
+
+
+class SparkOnDemand:
+    """Makes the session when it is first called, and stops it at the end."""
+
+    def __init__(self, loaded: Loaded, master: str | None = None) -> None:
+        self._master = master or loaded.settings.spark.master
+        self._conf = loaded.settings.spark.conf
+        self._session: SparkSession | None = None
+
+    def __call__(self) -> SparkSession:
+        """The session; the JVM starts the first time."""
+        from pipelines import session
+
+        if self._session is None:
+            if sys.stderr.isatty():
+                click.echo("Starting Spark …", err=True)
+            self._session = session.build(self._master, self._conf)
+        return self._session
+
+    def __enter__(self) -> Callable[[], SparkSession]:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._session is not None:
+            self._session.stop()
+
+
+def job_options(loaded: Loaded) -> Options:
+    """What the settings change in the jobs."""
+    from pipelines.job import Options
+
+    return Options(aliases=tuple(rule.model_dump() for rule in loaded.settings.aliases))
+
+
+def _row(counts: RunCounts) -> dict[str, Any]:
+    said = "nothing new" if counts.nothing_new else "rebuilt" if counts.rebuilt else ""
+    seconds = (counts.ended_at - counts.started_at).total_seconds()
+    return {
+        "job": counts.job,
+        "shape": counts.shape,
+        "rows_in": counts.rows_in,
+        "rows_out": counts.rows_out,
+        "dropped": counts.dropped or None,
+        "touched": counts.touched,
+        "seconds": round(seconds, 1),
+        "said": said,
+    }
