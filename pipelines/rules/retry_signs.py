@@ -1,0 +1,113 @@
+"""What the budget rules look at: signs of retrying, and the settings they are judged by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+INFINITE_RETRIES: Final = 2_147_483_647
+"""The default since 2.1: then only time ends a batch."""
+
+RETRY: Final = "retry"
+SPLIT_RETRY: Final = "split_retry"
+CONNECTION_FAILURE: Final = "connection_failure"
+QUEUE_TIME: Final = "queue_time"
+EXPIRED: Final = "expired"
+SEND_FAILED: Final = "send_failed"
+
+OPENING_KINDS: Final = frozenset({RETRY, SPLIT_RETRY, CONNECTION_FAILURE, QUEUE_TIME})
+ENDING_KINDS: Final = frozenset({EXPIRED, SEND_FAILED})
+
+# The request waited for its whole time-out, or its connection broke, before the line was printed.
+_WAITED: Final = frozenset({"REQUEST_TIMED_OUT", "NETWORK_EXCEPTION"})
+# A new leader is tried at once since 3.7 (KAFKA-15415): no backoff can be counted on.
+_LEADER_MOVED: Final = frozenset(
+    {"NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "FENCED_LEADER_EPOCH"}
+)
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One event of one client: what is needed of a row of `producer_events`."""
+
+    key: str
+    kind: str
+    at: datetime
+    topic: str = ""
+    partition: int = -1
+    correlation_id: int | None = None
+    attempts_left: int | None = None
+    error: str | None = None
+    retriable: bool | None = None
+    category: str | None = None
+    node: int | None = None
+    records: int | None = None
+    elapsed_ms: int | None = None
+    origin: str = ""
+    """The file it was read from: two processes may share a client id, not a file."""
+
+    @property
+    def waited(self) -> bool:
+        """Whether the request may have waited for its time-out before this line."""
+        return self.error in _WAITED
+
+    @property
+    def leader_moved(self) -> bool:
+        """Whether the client may retry at once at another leader."""
+        return self.error in _LEADER_MOVED
+
+
+@dataclass(frozen=True)
+class ProducerSettings:
+    """The settings that bound a retry; None is "not known"."""
+
+    known_from: str
+    """Where they were read: evidence key, or the name of the inventory."""
+    since: datetime | None = None
+    """When the client started with them; None: at all times."""
+    retries: int | None = None
+    delivery_timeout_ms: int | None = None
+    request_timeout_ms: int | None = None
+    linger_ms: int | None = None
+    retry_backoff_ms: int | None = None
+    retry_backoff_max_ms: int | None = None
+    client_version: str | None = None
+    origin: str = ""
+
+    @property
+    def version(self) -> tuple[int, int] | None:
+        """Major and minor of the client, where known."""
+        found = re.match(r"(\d+)\.(\d+)", self.client_version or "")
+        return (int(found[1]), int(found[2])) if found else None
+
+    @property
+    def timeless(self) -> bool:
+        """Whether this client is too old to have a delivery timeout (before 2.1)."""
+        return self.version is not None and self.version < (2, 1)
+
+
+NOTHING_KNOWN: Final = ProducerSettings(known_from="")
+
+
+def settings_in_force(
+    known: Sequence[ProducerSettings], at: datetime, origin: str = ""
+) -> ProducerSettings:
+    """The settings a client ran with at *at*: its own file's last start before, else any's.
+
+    Settings without a start (an inventory) serve where no start is known.
+    """
+    started = [s for s in known if s.since is not None and s.since <= at]
+    own = [s for s in started if origin and s.origin == origin]
+    chosen = own or started
+    if chosen:
+        return max(chosen, key=lambda s: (s.since or at, s.known_from))
+    timeless = sorted((s for s in known if s.since is None), key=lambda s: s.known_from)
+    return timeless[0] if timeless else NOTHING_KNOWN
+
+
+def milliseconds(count: float) -> timedelta:
+    """*count* milliseconds."""
+    return timedelta(milliseconds=count)

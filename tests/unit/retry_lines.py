@@ -1,0 +1,77 @@
+"""Retry lines for tests: one by one, or as a client would print them."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+from pipelines.rules.backoff import backoff
+from pipelines.rules.retry_signs import INFINITE_RETRIES, ProducerSettings, Sign
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+DEFAULTS = ProducerSettings(
+    known_from="config",
+    since=NOON - timedelta(hours=1),
+    retries=INFINITE_RETRIES,
+    delivery_timeout_ms=120_000,
+    request_timeout_ms=30_000,
+    linger_ms=5,
+    retry_backoff_ms=100,
+    retry_backoff_max_ms=1_000,
+    client_version="4.3.1",
+)
+FIVE = ProducerSettings(**{**DEFAULTS.__dict__, "retries": 5, "retry_backoff_ms": 500})
+MAX = INFINITE_RETRIES
+
+
+def line(
+    second: float,
+    left: int,
+    correlation: int | None = None,
+    *,
+    partition: int = 3,
+    error: str = "NOT_ENOUGH_REPLICAS",
+    kind: str = "retry",
+    origin: str = "app.log",
+) -> Sign:
+    return Sign(
+        key=f"{origin}/{second}/{left}/{correlation}/{partition}/{kind}",
+        kind=kind,
+        at=NOON + timedelta(seconds=second),
+        topic="orders",
+        partition=partition,
+        correlation_id=correlation,
+        attempts_left=left,
+        error=error,
+        origin=origin,
+    )
+
+
+def simulate(seed: int, batches: int, config: ProducerSettings) -> tuple[list[Sign], list[int]]:
+    """A client's lines for batches that fail at once each time, and the length of each chain."""
+    rng = random.Random(seed)
+    sent: list[tuple[float, int, int]] = []  # when answered, batch, attempt
+    lengths = []
+    for number in range(batches):
+        when = rng.uniform(0, 300)
+        length = rng.randint(1, 5 if config.retries == 5 else 12)
+        lengths.append(length)
+        for attempt in range(1, length + 1):
+            sent.append((when, number, attempt))
+            wait = backoff(config, attempt)
+            when += rng.uniform(wait.lowest, wait.highest) / 1000 + rng.uniform(0.001, 0.01)
+    signs = [
+        Sign(
+            key=f"{seed}-{position}",
+            kind="retry",
+            at=NOON + timedelta(seconds=when),
+            topic="orders",
+            partition=3,
+            correlation_id=position,
+            attempts_left=(config.retries or 0) - attempt,
+            error="NOT_ENOUGH_REPLICAS",
+            origin="app.log",
+        )
+        for position, (when, _, attempt) in enumerate(sorted(sent))
+    ]
+    return signs, lengths

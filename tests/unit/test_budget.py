@@ -1,0 +1,260 @@
+"""When a budget ends, how it ended, and what a person is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.rules.budget import Budget, BudgetState, budgets_of, state_of, urgency
+from pipelines.rules.endings import Settled
+from pipelines.rules.error_counter import ErrorSample
+from pipelines.rules.retry_signs import ProducerSettings, Sign
+from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
+
+
+def at(second: float) -> datetime:
+    return NOON + timedelta(seconds=second)
+
+
+def seconds(when: datetime | None) -> float | None:
+    return None if when is None else round((when - NOON).total_seconds(), 3)
+
+
+OLD = ProducerSettings("config", retries=3, request_timeout_ms=30_000, linger_ms=0,
+                       retry_backoff_ms=100, client_version="2.0.1")  # fmt: skip
+SHORT = replace(DEFAULTS, delivery_timeout_ms=20_000)
+NO_TIMEOUT = replace(FIVE, delivery_timeout_ms=None)
+
+ENDS = {
+    # settings, lines -> earliest, latest, axis, confidence of the first chain
+    "time: from the first line, less linger": (
+        DEFAULTS, [line(0, MAX - 1, 1), line(0.1, MAX - 2, 2)],
+        (119.995, 120, "time", "bounded")),
+    "time: a time-out may have waited 30 s before its line": (
+        DEFAULTS, [line(0, MAX - 1, 1, error="REQUEST_TIMED_OUT")],
+        (89.995, 120, "time", "bounded")),
+    "time: a broken connection too": (
+        DEFAULTS, [line(0, MAX - 1, 1, error="NETWORK_EXCEPTION")],
+        (89.995, 120, "time", "bounded")),
+    "attempts: the announced one and those left, backoff doubling to its ceiling": (
+        FIVE, [line(0, 4, 1)],
+        # 500 ms -20 %, then four of 1 s -20 %; at the latest each waits for its time-out
+        (0.4 + 4 * 0.8, 120, "attempts", "bounded")),
+    "attempts: 0 left is one more try, not yet a loss": (
+        FIVE, [line(0, 4, 1), line(1, 3, 2), line(2, 2, 3), line(3, 1, 4), line(4, 0, 5)],
+        (4.8, 4 + 31, "attempts", "bounded")),
+    "attempts: a moved leader is tried at once": (
+        FIVE, [line(0, 0, 5, error="NOT_LEADER_OR_FOLLOWER")],
+        (0, 31, "attempts", "partly")),
+    "attempts: before 2.1 there is no other axis, and backoff is fixed": (
+        OLD, [line(0, 2, 1)],
+        (0.3, 90.3, "attempts", "bounded")),
+    "time comes first though attempts are finite": (
+        replace(SHORT, retries=1000), [line(0, 999, 1)],
+        (19.995, 20, "time", "bounded")),
+    "attempts known, time not": (
+        NO_TIMEOUT, [line(0, 1, 1)],
+        (0.8 * 2, 62, "attempts", "partly")),
+    "nothing known, default retries": (
+        None, [line(0, MAX - 1, 1)],
+        (None, None, "unknown", "unknown")),
+    "earlier lines are missing: it may be much older": (
+        DEFAULTS, [line(0, MAX - 3, 1)],
+        # two backoffs at least; at most two backoffs and two request time-outs and linger
+        (120 - 0.12 - 0.24 - 60 - 0.005, 120 - 0.08 - 0.16, "time", "partly")),
+    "a split keeps the age of the whole batch": (
+        FIVE, [line(0, 5, 1, kind="split_retry"), line(60, 4, 2)],
+        (119.995, 120, "time", "bounded")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_when_it_ends(case: str) -> None:
+    config, lines, expected = ENDS[case]
+    got = budgets_of(lines, [config] if config else [])[0]
+    found = (seconds(got.exhausts_at_earliest), seconds(got.exhausts_at_latest))
+    assert (*found, got.exhausted_by, got.confidence) == (
+        *(None if e is None else pytest.approx(e, abs=0.002) for e in expected[:2]),
+        *expected[2:],
+    )
+
+
+def test_the_parts_of_a_split_batch_end_with_it() -> None:
+    split, part = budgets_of(
+        [line(0, 2**31 - 1, 1, kind="split_retry"), line(60, MAX - 1, 2)], [DEFAULTS]
+    )
+    assert part.exhausts_at_latest == split.exhausts_at_latest == at(120)
+
+
+def test_a_batch_that_queued_behind_burning_ones_has_less_time() -> None:
+    ahead = [line(n, MAX - 1 - n, n + 1) for n in range(100)]
+    behind = line(100.5, MAX - 1, 999)
+    budget = next(b for b in budgets_of([*ahead, behind], [DEFAULTS]) if b.opened_at == at(100.5))
+    assert seconds(budget.exhausts_at_earliest) == pytest.approx(120 - 0.005)
+    assert seconds(budget.exhausts_at_latest) == 220.5
+
+
+def test_what_is_not_known_is_said_with_what_would_settle_it() -> None:
+    budget = budgets_of([line(0, MAX - 1, 1)])[0]
+    assert budget.unknown is not None
+    assert "delivery.timeout.ms is not known" in budget.unknown
+    assert "ProducerConfig block" in budget.unknown
+    assert "by 12:02:00" in budget.unknown
+    assert state_of(budget, at(1)) is BudgetState.UNKNOWN
+
+
+def expiry(second: float, elapsed_s: float, partition: int = 3, key: str = "x") -> Sign:
+    return Sign(f"expiry{second}{key}", "expired", at(second), "orders", partition, records=12,
+                elapsed_ms=round(elapsed_s * 1000), error="TimeoutException")  # fmt: skip
+
+
+def counter(*grown: float, step: float = 15, until: float = 180) -> list[ErrorSample]:
+    """Samples every *step* seconds; the counter moves in those that hold an instant of *grown*."""
+    samples, now = [], -30.0
+    while now < until:
+        up = sum(7.0 for g in grown if now < g <= now + step)
+        samples.append(ErrorSample(f"m{now}", at(now), at(now + step), up))
+        now += step
+    return samples
+
+
+def audited(second: float, acked: int, failed: int, still_open: int) -> Settled:
+    return Settled(
+        f"a{second}", at(second), at(second - 10), acked, failed, still_open, "orders", 3
+    )
+
+
+ONE = [line(0, MAX - 1, 1), line(0.1, MAX - 2, 2)]
+TWO = [*ONE, line(50, MAX - 1, 9), line(50.1, MAX - 2, 10)]
+SPENT = [line(0, 4, 1), line(1, 3, 2), line(2, 2, 3), line(3, 1, 4), line(4, 0, 5)]
+FAILED = Sign("f", "send_failed", at(5), "orders", -1, error="NotEnoughReplicasException")
+
+ENDINGS = {
+    # settings, signs, error counter, audits -> how each chain ended
+    "no evidence": (DEFAULTS, ONE, [], [], [None]),
+    "an expiry line": (DEFAULTS, [*ONE, expiry(119.9, 119.95)], [], [], ["exhausted"]),
+    "the same line for each record": (
+        DEFAULTS, [*TWO, *(expiry(119.9, 119.95, key=str(n)) for n in range(12))], [], [],
+        ["exhausted", None]),
+    "an expiry line of another partition": (
+        DEFAULTS, [*ONE, expiry(119.9, 119.95, partition=4)], [], [], [None]),
+    "an expiry line of a batch created after the first retry": (
+        DEFAULTS, [*ONE, expiry(130, 120)], [], [], [None]),
+    "the second of two batches expired": (
+        DEFAULTS, [*TWO, expiry(169.9, 119.95)], [], [], [None, "exhausted"]),
+    "the last attempt failed": (FIVE, [*SPENT, FAILED], [], [], ["exhausted"]),
+    "another error failed": (
+        FIVE, [*SPENT, replace(FAILED, error="RecordTooLargeException")], [], [], [None]),
+    "a failure while attempts were left": (FIVE, [*SPENT[:3], FAILED], [], [], [None]),
+    "0 left and nothing more": (FIVE, SPENT, [], [], [None]),
+    "the counter did not move": (DEFAULTS, ONE, counter(), [], ["recovered"]),
+    "the counter moved at the end": (DEFAULTS, ONE, counter(120), [], ["exhausted"]),
+    "the counter moved before the end could come": (DEFAULTS, ONE, counter(20), [], [None]),
+    "the counter was not seen until the end": (DEFAULTS, ONE, counter(until=80), [], [None]),
+    "the counter was not seen for a while": (
+        DEFAULTS, ONE, [s for s in counter() if s.at != at(60)], [], [None]),
+    "the counter moved, and two chains may be it": (
+        DEFAULTS, [*ONE, line(0.05, MAX - 1, 5, partition=4)], counter(120), [], [None, None]),
+    "the audit has every record acknowledged": (
+        DEFAULTS, ONE, [], [audited(10, 40, 0, 3), audited(20, 9, 0, 0)], ["recovered"]),
+    "the audit has records failed": (
+        DEFAULTS, ONE, [], [audited(10, 0, 0, 3), audited(125, 0, 3, 0)], ["exhausted"]),
+    "the audit has some of both": (
+        DEFAULTS, ONE, [], [audited(10, 5, 0, 3), audited(125, 0, 3, 0)], [None]),
+    "the audit still has records open": (
+        DEFAULTS, ONE, [], [audited(10, 40, 0, 3)], [None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_how_it_ended(case: str) -> None:
+    config, signs, errors, audits, expected = ENDINGS[case]
+    assert [b.ended_by for b in budgets_of(signs, [config], errors, audits)] == expected
+
+
+def test_a_restart_of_the_client_ends_its_chains_without_a_verdict() -> None:
+    again = replace(DEFAULTS, since=at(10), origin="app.log")
+    other = replace(DEFAULTS, since=at(10), origin="other.log")
+    assert [b.ended_by for b in budgets_of(ONE, [DEFAULTS, again])] == ["restarted"]
+    assert [b.ended_by for b in budgets_of(ONE, [DEFAULTS, other])] == [None]
+
+
+def test_records_at_stake_come_from_the_audit() -> None:
+    assert budgets_of(ONE, [DEFAULTS], settled=[audited(10, 0, 0, 37)])[0].records_at_stake == 37
+    assert budgets_of(ONE, [DEFAULTS])[0].records_at_stake is None
+
+
+BURNING = [line(n, MAX - 1 - n, n + 1) for n in range(0, 120)]
+STATES = [
+    # lines, settings, errors, as of -> state
+    ("just begun", BURNING[:2], DEFAULTS, (), 5, "burning"),
+    ("a quarter gone", BURNING[:41], DEFAULTS, (), 41, "critical"),
+    ("one line, and no more when due", BURNING[:1], DEFAULTS, (), 40, "quiet"),
+    ("one line is never critical", BURNING[:1], DEFAULTS, (), 30, "burning"),
+    ("past its end", BURNING, DEFAULTS, (), 121, "ended_unknown"),
+    ("past its end, quiet before", BURNING[:1], DEFAULTS, (), 121, "ended_unknown"),
+    ("proven lost", BURNING, DEFAULTS, counter(120), 150, "exhausted"),
+    ("asked before it was proven", BURNING, DEFAULTS, counter(120), 100, "critical"),
+    ("proven well", BURNING[:5], DEFAULTS, counter(), 150, "recovered"),
+    ("few attempts", SPENT[:1], FIVE, (), 1, "critical"),
+    ("short timeout, just begun", BURNING[:2], SHORT, (), 2, "burning"),
+    ("short timeout, a quarter gone", BURNING[:6], SHORT, (), 6, "critical"),
+    ("settings unknown", BURNING[:6], None, (), 6, "unknown"),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "config", "errors", "as_of", "expected"),
+    [s[1:] for s in STATES],
+    ids=[s[0] for s in STATES],
+)
+def test_state(lines, config, errors, as_of, expected) -> None:
+    budget = budgets_of(lines, [config] if config else [], errors)[0]
+    assert state_of(budget, at(as_of)) == expected
+
+
+def test_the_most_urgent_comes_first() -> None:
+    found = [
+        *budgets_of(BURNING[:41], [DEFAULTS]),
+        *budgets_of([line(40, 1, 1, partition=5)], [FIVE]),
+        *budgets_of([line(39, MAX - 1, 1, partition=6)], [DEFAULTS]),
+    ]
+    ordered = sorted(found, key=lambda b: urgency(b, at(41)))
+    assert [b.partition for b in ordered] == [5, 3, 6]
+
+
+def open_budget(lines: list[Sign], config: ProducerSettings) -> dict[datetime, Budget]:
+    return {b.opened_at: b for b in budgets_of(lines, [config])}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([DEFAULTS, FIVE, NO_TIMEOUT]))
+def test_a_budget_never_grows_without_a_new_batch(seed, batches, config) -> None:
+    """Line by line: attempts only fall, and the late end never moves later."""
+    signs, _ = simulate(seed, batches, config)
+    before: dict[datetime, Budget] = {}
+    for count in range(1, len(signs) + 1):
+        now = open_budget(signs[:count], config)
+        assert before.keys() <= now.keys()
+        for opened_at, old in before.items():
+            new = now[opened_at]
+            assert (new.attempts_left or 0) <= (old.attempts_left or 0)
+            assert new.exhausts_at_latest <= old.exhausts_at_latest
+            assert new.exhausts_at_earliest >= old.exhausts_at_earliest
+        before = now
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_the_order_of_the_evidence_does_not_matter(seed, batches, rng) -> None:
+    signs, _ = simulate(seed, batches, DEFAULTS)
+    signs = [*signs, expiry(119.9, 119.95), expiry(200, 119.95)]
+    errors = counter(120, 200, until=400)
+    expected = budgets_of(signs, [DEFAULTS], errors)
+    rng.shuffle(signs)
+    rng.shuffle(errors)
+    assert budgets_of(signs, [DEFAULTS], errors) == expected
