@@ -1,0 +1,142 @@
+"""`acktrail read`: the events in a log, at once, without lake or Spark."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from acktrail.commands.options import format_option
+from acktrail.errors import UsageError
+from acktrail.output import write_rows
+
+if TYPE_CHECKING:
+    from acktrail.logtext import Record
+    from pipelines.reading.event import Event
+
+_MAIN = (
+    "file", "line", "kind", "level", "ts", "client_id", "topic", "partition", "correlation_id",
+    "attempts_left", "error", "records", "elapsed_ms",
+)  # fmt: skip
+_REST = (
+    "detail", "side", "retriable", "category", "message", "transactional_id", "group", "node",
+    "broker", "topic_id", "offset", "high_watermark", "leader", "leader_epoch", "isr_before",
+    "isr_after", "client_version", "logger", "thread", "settings",
+)  # fmt: skip
+_TABLE = (
+    "line", "ts", "level", "kind", "client_id", "topic", "partition", "attempts_left", "error",
+    "records", "elapsed_ms",
+)  # fmt: skip
+_PIECE = 1 << 20
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE... | -")
+@click.option("--all", "everything", is_flag=True, help="Also consumers, ISR growth, versions ...")
+@click.option("--unread", is_flag=True, help="Only what looks like evidence and cannot be read.")
+@format_option
+def command(files: tuple[str, ...], everything: bool, unread: bool, output: str) -> None:
+    """Show the events in a log: retries, expiries, failures, elections, settings.
+
+    Reads any layout, gzip too; `-` is standard input. One line per event: as a table, or with
+    --format json as one object with every field that the text gives.
+
+    Example:
+
+    \b
+        acktrail read app.log server.log.gz
+        kubectl logs orders-0 | acktrail read - --format json
+    """
+    columns: tuple[str, ...] = _TABLE if output == "text" else (*_MAIN, *_REST)
+    if output == "text" and len(files) > 1:
+        columns = ("file", *columns)
+    rows = (row for file in files for row in _read_file(file, everything, unread))
+    if unread:
+        columns = ("file", "line", "reason", "text")
+    try:
+        write_rows(rows, columns, output)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, Any]]:
+    from acktrail.logtext import join_records, may_be_evidence
+    from pipelines.reading.event import BACKGROUND, Event, Unread
+    from pipelines.reading.reader import read_record
+
+    version: str | None = None
+    with _open(file) as stream:
+        for record in join_records(_lines(stream, file)):
+            if not may_be_evidence(record.text):
+                continue
+            event = read_record(record.text.decode("utf-8", "replace"))
+            if isinstance(event, Unread) and unread:
+                yield _unread_row(file, record, event.reason)
+            elif isinstance(event, Event) and not unread:
+                version = event.version or version
+                if everything or event.kind not in BACKGROUND:
+                    yield _row(file, record, event, version)
+
+
+def _row(file: str, record: Record, event: Event, version: str | None) -> dict[str, Any]:
+    from pipelines.reading.errors import category, retriable
+
+    return {
+        "file": file,
+        "line": record.line,
+        **event.as_dict(),
+        "side": event.side,
+        "retriable": retriable(event.error, version),
+        "category": category(event.error),
+        "client_version": event.version or version,
+    }
+
+
+def _unread_row(file: str, record: Record, reason: str) -> dict[str, Any]:
+    text = record.text[:400].decode("utf-8", "replace")
+    return {"file": file, "line": record.line, "reason": reason, "text": text}
+
+
+def _open(file: str) -> IO[bytes]:
+    if file == "-":
+        return _decoded(sys.stdin.buffer, file)
+    path = Path(file)
+    if path.is_dir():
+        raise UsageError(f"{file} is a directory. Give files, e.g. {file}/*.log.")
+    try:
+        return _decoded(path.open("rb"), file)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _decoded(raw: IO[bytes], file: str) -> IO[bytes]:
+    """The bytes of a log: gunzipped, and as UTF-8 where a byte order mark says UTF-16."""
+    stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)  # type: ignore[type-var]
+    start = stream.peek(2)[:2]
+    if start == b"\x1f\x8b":
+        return io.BufferedReader(gzip.GzipFile(filename=file, fileobj=stream))
+    if start in (b"\xff\xfe", b"\xfe\xff"):
+        text = io.TextIOWrapper(stream, encoding="utf-16", errors="replace", newline="")
+        return io.BytesIO(text.read().encode("utf-8"))
+    return stream
+
+
+def _lines(stream: IO[bytes], file: str) -> Iterator[bytes]:
+    """Lines with their ends; one longer than a megabyte comes in its first piece only."""
+    while True:
+        try:
+            line = stream.readline(_PIECE)
+        except (OSError, EOFError) as error:
+            raise UsageError(f"{file} cannot be read to its end: {error}.") from error
+        if not line:
+            return
+        yield line
+        while len(line) == _PIECE and not line.endswith(b"\n"):
+            line = stream.readline(_PIECE)

@@ -1,0 +1,191 @@
+"""Failures that only an exception tells of: the client prints nothing, the application does.
+
+Kafka's own exceptions have no stack frames: often one line is all there is. Only exceptions that a
+send() can end with count, and only where nothing says that a consumer or an admin client speaks.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pipelines.reading.partitions import topic_name
+from pipelines.reading.pattern import Fields
+
+FENCED = frozenset(
+    [
+        "OutOfOrderSequenceException",
+        "UnknownProducerIdException",
+        "ProducerFencedException",
+        "InvalidProducerEpochException",
+        "InvalidPidMappingException",
+    ]
+)
+_SENDING = frozenset(
+    [
+        "NetworkException",
+        "NotLeaderOrFollowerException",
+        "NotLeaderForPartitionException",
+        "NotEnoughReplicasException",
+        "NotEnoughReplicasAfterAppendException",
+        "RecordTooLargeException",
+        "RecordBatchTooLargeException",
+        "CorruptRecordException",
+        "InvalidRecordException",
+        "InvalidTimestampException",
+        "BufferExhaustedException",
+        "KafkaStorageException",
+        "TransactionAbortedException",
+        "LeaderNotAvailableException",
+        "UnknownTopicOrPartitionException",
+        "InvalidRequiredAcksException",
+        "TransactionalIdAuthorizationException",
+        "UnsupportedForMessageFormatException",
+    ]
+)
+"""What only a produce request ends with (or nearly so)."""
+_SHARED = frozenset(
+    [
+        "TimeoutException",
+        "TopicAuthorizationException",
+        "ClusterAuthorizationException",
+        "PolicyViolationException",
+        "SaslAuthenticationException",
+        "SerializationException",
+        "InvalidTopicException",
+        "UnknownServerException",
+        "SslAuthenticationException",
+        "DisconnectException",
+        "AuthenticationException",
+        "UnsupportedVersionException",
+        "InterruptException",
+        "KafkaException",
+        "ConfigException",
+        "IllegalStateException",
+    ]
+)
+"""What other requests end with too: something must say that it was a send."""
+
+_EXCEPTION = re.compile(
+    r"(?:org\.apache\.kafka\.(?:common\.errors|common|clients\.producer)\.|java\.lang\.)"
+    r"(?P<name>[A-Z]\w{2,60}Exception)\b(?::(?P<message>[^\n]{0,1000}))?"
+)
+_SHORT = re.compile(
+    r"(?<![\w.])(?P<name>(?:Timeout|NotEnoughReplicas|NotLeaderOrFollower|Network|RecordTooLarge|"
+    r"OutOfOrderSequence|ProducerFenced|InvalidProducerEpoch|BufferExhausted)Exception)"
+    r": (?P<message>[^\n]{1,1000})"
+)
+# Where the topic stands in what is printed around the exception.
+_TOPICS = (
+    # producer/internals/ErrorLoggingCallback.java
+    re.compile(r"Error when sending message to topic (?P<topic>\S{1,249}?)(?: with key|:|\s|\Z)"),
+    # spring-kafka, support/LoggingProducerListener.java
+    re.compile(
+        r"Exception thrown when sending a message .{0,2000}?to topic (?P<topic>[^\s:]{1,249})"
+        r"(?: and partition (?P<partition>\d{1,9}))?:",
+        re.DOTALL,
+    ),
+    # streams/processor/internals/RecordCollectorImpl.java
+    re.compile(r"(?:sending|send a) record .{0,400}?to topic (?P<topic>\S{1,249}) (?:for|due)"),
+    # connect/runtime/AbstractWorkerSourceTask.java
+    re.compile(r"failed to send record to (?:topic )?(?P<topic>[A-Za-z0-9._-]{1,249})\b"),
+    re.compile(r"Topic (?P<topic>[A-Za-z0-9._-]{1,249}) not present in metadata after"),
+    re.compile(
+        r"Partition (?P<partition>\d{1,9}) of topic (?P<topic>[A-Za-z0-9._-]{1,249}) with partition"
+    ),
+    re.compile(r"Could not submit metrics to Kafka topic (?P<topic>[A-Za-z0-9._-]{1,249}):"),
+    re.compile(r"Not authorized to access topics: \[(?P<topic>[A-Za-z0-9._-]{1,249})\]"),
+    re.compile(r"\bto (?:Kafka )?topic[ :=]{1,2}['\"\[]?(?P<topic>[A-Za-z0-9._-]{1,249})"),
+)
+_ANNOUNCED = (
+    "Error when sending message to topic ",
+    "Exception thrown when sending a message",
+    "Error encountered sending record to topic ",
+    "Abort sending since an error caught",
+    "failed to send record to ",
+    "Aborting producer batches due to fatal error",
+    "Could not submit metrics to Kafka topic ",
+    "Producer is closed forcefully",
+    "error state due to ",
+)
+"""Words that only a failed send is announced with."""
+_DETAILS = {
+    "Aborting producer batches due to fatal error": "fatal_abort",
+    "error state due to ": "transaction_error_state",
+    "Producer is closed forcefully": "closed_forcefully",
+}
+_METADATA = re.compile(
+    r"(?:Failed to update metadata after|not present in metadata after) (?P<ms>\d{1,18})\s?ms"
+)
+_BUFFER = re.compile(
+    r"Failed to allocate (?:memory|\d{1,18} bytes) within the configured max blocking time"
+    r"(?: (?P<ms>\d{1,18}) ?ms)?"
+)
+_TOO_LARGE = re.compile(r"The message is \d{1,18} bytes when serialized which is larger than")
+_NOT_A_SEND = re.compile(
+    r"(?i)\bsend(?:ing)?\b|\bsent\b|produc(?:e|er|ing)\b|KafkaProducer|KafkaTemplate|publish"
+    r"|recordcollector|batch|\bwrit(?:e|ing)\b"
+)
+
+
+def read_failure(lines: str, flat: str) -> Fields | None:
+    """What a record says of a failed send that no other text tells of."""
+    announced = next((words for words in _ANNOUNCED if words in flat), None)
+    if announced is None and _NOT_A_SEND.search(flat) is not None:
+        return None
+    metadata, buffer = _METADATA.search(flat), _BUFFER.search(flat)
+    name, message = _thrown(lines)
+    if (
+        metadata is None
+        and buffer is None
+        and announced is None
+        and not _counts(name, message, flat)
+    ):
+        return None
+    if "with key: {}" in flat or "topic {}" in flat or "topic %s" in flat or "${" in flat[:400]:
+        return None
+    waited = metadata or buffer
+    fields: Fields = {
+        "kind": "fatal_sequence" if name in FENCED else "send_failed",
+        "detail": _detail(metadata is not None, buffer is not None, flat, announced),
+        "error": name,
+        "message": message,
+        "elapsed_ms": None if waited is None or waited["ms"] is None else int(waited["ms"]),
+    }
+    for regex in _TOPICS:
+        place = regex.search(flat)
+        if place is not None:
+            fields["topic"] = topic_name(place["topic"])
+            partition = place.groupdict().get("partition")
+            fields["partition"] = None if partition is None else int(partition)
+            break
+    return fields
+
+
+def _thrown(lines: str) -> tuple[str | None, str | None]:
+    """The most telling exception: a sequence error, else one a send ends with, else any."""
+    found = list(_EXCEPTION.finditer(lines))[:32] or list(_SHORT.finditer(lines))[:4]
+    for names in (FENCED, _SENDING, _SHARED - {"KafkaException", "IllegalStateException"}, _SHARED):
+        for one in found:
+            if one["name"] in names:
+                return one["name"], (one["message"] or "").strip() or None
+    if found and "org.apache.kafka" in found[0].group(0):
+        return found[0]["name"], (found[0]["message"] or "").strip() or None
+    return None, None
+
+
+def _counts(name: str | None, message: str | None, flat: str) -> bool:
+    if name is None:
+        return False
+    if name in FENCED or name in _SENDING:
+        return message is not None or _A_SEND.search(flat) is not None
+    if name in _SHARED:
+        return _A_SEND.search(flat) is not None and message is not None
+    return False
+
+
+def _detail(metadata: bool, buffer: bool, flat: str, announced: str | None) -> str:
+    if metadata or buffer:
+        return "metadata_timeout" if metadata else "buffer_exhausted"
+    if _TOO_LARGE.search(flat) is not None:
+        return "record_too_large"
+    return _DETAILS.get(announced or "", "exception" if announced is None else "send_error")

@@ -1,0 +1,97 @@
+"""A pattern: the words that announce an event, and the expression that reads it from there.
+
+An expression is only ever matched at its marker, and every repetition in it is bounded, so that
+reading costs linear time on any text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.reading.partitions import split_partition, topic_name
+
+Fields = dict[str, Any]
+_INTEGERS = (
+    "correlation_id", "attempts_left", "records", "elapsed_ms", "node", "broker", "offset",
+    "high_watermark", "leader", "leader_epoch", "partition",
+)  # fmt: skip
+_TEXTS = ("error", "message", "client_id", "group", "version", "transactional_id", "topic_id")
+_ISRS = ("isr_before", "isr_after")
+_PLACEHOLDER = re.compile(r"\{\w{0,20}\}|%[sd]|\$\{|\{\{")
+_NUMBER = re.compile(r"-?\d{1,18}\Z")
+_DIGITS = re.compile(r"\d{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """How one text is read. *finish* may change the fields, or return False: no event after all."""
+
+    marker: str
+    regex: re.Pattern[str]
+    kind: str
+    detail: str
+    finish: Callable[[Fields, re.Match[str], str], bool] | None = None
+
+    def read(self, text: str) -> tuple[Fields, int] | None:
+        """The fields found at the first place that fits, and that place."""
+        position = text.find(self.marker)
+        for _ in range(4):
+            if position < 0:
+                return None
+            found = self.regex.match(text, position)
+            if found is not None and not _is_template(found):
+                fields = _fields(found)
+                fields["kind"], fields["detail"] = self.kind, self.detail
+                if self.finish is None or self.finish(fields, found, text):
+                    return fields, position
+            position = text.find(self.marker, position + len(self.marker))
+        return None
+
+
+def pattern(
+    marker: str,
+    regex: str,
+    kind: str,
+    detail: str,
+    finish: Callable[[Fields, re.Match[str], str], bool] | None = None,
+) -> Pattern:
+    """A pattern from its words; *regex* begins where *marker* begins."""
+    return Pattern(marker, re.compile(regex, re.DOTALL), kind, detail, finish)
+
+
+def integer(text: str | None) -> int | None:
+    """The number, or None where it is masked."""
+    if text is None or _NUMBER.match(text) is None:
+        return None
+    return int(text)
+
+
+def _is_template(found: re.Match[str]) -> bool:
+    """Whether a source file's format string was matched instead of a printed line."""
+    return any(
+        value is not None and _PLACEHOLDER.search(value) is not None for value in found.groups()
+    )
+
+
+def _fields(found: re.Match[str]) -> Fields:
+    fields: Fields = {}
+    for name, value in found.groupdict().items():
+        if value is None:
+            continue
+        if name in _INTEGERS:
+            fields[name] = integer(value)
+        elif name in _ISRS:
+            fields[name] = tuple(int(digits) for digits in _DIGITS.findall(value)[:64])
+        elif name == "tp":
+            topic, partition, topic_id = split_partition(value)
+            fields["topic"], fields["partition"] = topic, partition
+            if topic_id is not None:
+                fields["topic_id"] = topic_id
+        elif name == "topic":
+            fields["topic"] = topic_name(value)
+        elif name in _TEXTS:
+            fields[name] = value.strip() or None
+    return fields

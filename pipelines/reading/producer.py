@@ -1,0 +1,345 @@
+"""What the Java producer prints. Sources: Apache Kafka, clients/src/main/java/org/apache/kafka.
+
+Each pattern stands beside the line it reads. `N attempts left` is what remains after the retry
+being announced; when none remain, nothing is printed at all.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pipelines.reading.layout import without_logger
+from pipelines.reading.pattern import Fields, Pattern, integer, pattern
+
+_N = r"-?\d{1,18}|\S{1,40}?"
+_ERROR = r"[A-Z][A-Z_]{2,60}|<class '[\w.]{1,100}'>|[\w.]{1,100}(?:Error|Exception)\b"
+
+
+def _retry(fields: Fields, found: re.Match[str], _: str) -> bool:
+    if found["split"] is not None:
+        fields["kind"], fields["detail"] = "split_retry", "produce_split_retry"
+    return _name_error(fields, found)
+
+
+def _name_error(fields: Fields, found: re.Match[str]) -> bool:
+    error = found["error"]
+    if error is not None:
+        fields["error"] = simple_name(error)
+    message = found.groupdict().get("message")
+    if message is not None:
+        fields["message"] = without_logger(message).strip() or None
+    return True
+
+
+def simple_name(error: str) -> str:
+    """The class without its package, or the code's name as it is."""
+    if error.startswith("<class '"):
+        error = error[8:-2]
+    return error.rpartition(".")[2].rpartition("$")[2]
+
+
+def _unknown_topic(fields: Fields, _: re.Match[str], __: str) -> bool:
+    fields["error"] = "UNKNOWN_TOPIC_OR_PARTITION"
+    return True
+
+
+def _expired(fields: Fields, _: re.Match[str], text: str) -> bool:
+    if "TimeoutException" in text:
+        fields["error"] = "TimeoutException"
+    return True
+
+
+def _expired_python(fields: Fields, found: re.Match[str], text: str) -> bool:
+    if "KafkaTimeoutError" in text:
+        fields["error"] = "KafkaTimeoutError"
+    seconds = found["seconds"]
+    if seconds is not None:
+        fields["elapsed_ms"] = round(float(seconds) * 1000)
+    return True
+
+
+def _sequence_reset(fields: Fields, found: re.Match[str], _: str) -> bool:
+    last, following = integer(found["last"]), integer(found["following"])
+    if last is not None and following is not None and following - last - 1 >= 0:
+        fields["records"] = following - last - 1
+    return True
+
+
+def _disconnect(_: Fields, __: re.Match[str], text: str) -> bool:
+    # "Node 1 disconnected." is also said of a fetch session and by other programs' logs.
+    return "clientId=" in text or "NetworkClient" in text
+
+
+RETRY = (
+    # producer/internals/Sender.java, completeBatch, branch canRetry; 0.8.2 to 4.4. A message
+    # follows since 2.8: ". Error Message: ..."
+    #   [Producer clientId=p1] Got error produce response with correlation id 41 on topic-partition
+    #   orders-3, retrying (2147483646 attempts left). Error: NOT_ENOUGH_REPLICAS
+    # and, when the batch was too large (0.11 to 4.4; "in", and a number that does not count it):
+    #   Got error produce response in correlation id 77 on topic-partition events-5, splitting and
+    #   retrying (2147483647 attempts left). Error: MESSAGE_TOO_LARGE
+    # kafka-python, producer/sender.py: no correlation id, and
+    #   on topic-partition TopicPartition(topic='orders', partition=3), retrying (4 attempts left).
+    #   Error: <class 'kafka.errors.NotLeaderForPartitionError'>
+    pattern(
+        "Got error produce response",
+        r"Got error produce response(?: (?:with|in) correlation id (?P<correlation_id>"
+        + _N
+        + r"))?"
+        r" (?:.{0,80}? ?on topic-partition |(?:\.\.\.|…) )?"
+        r"(?P<tp>TopicPartition\([^()]{1,300}\)|\[[^\]]{1,260}\]|\S{1,320}?), "
+        r"(?P<split>splitting and )?retrying \((?P<attempts_left>" + _N + r") attempts? left\)"
+        r"(?:\.? Error: (?P<error>" + _ERROR + r")(?:\.? Error Message: (?P<message>.{0,2000}))?)?",
+        "retry",
+        "produce_retry",
+        _retry,
+    ),
+    # The same line, cut at its front by whoever quoted it:
+    #   ... retrying (2147483630 attempts left). Error: NOT_ENOUGH_REPLICAS
+    pattern(
+        "retrying (",
+        r"(?P<split>(?!))?retrying \((?P<attempts_left>-?\d{1,18}) attempts? left\)\."
+        r" Error: (?P<error>[A-Z][A-Z_]{2,60})\b",
+        "retry",
+        "produce_retry_cut",
+        lambda fields, found, text: _cut(fields, found, text) and _name_error(fields, found),
+    ),
+    # And a person's summary of it:  Got error produce response: NOT_LEADER_OR_FOLLOWER
+    pattern(
+        "Got error produce response: ",
+        r"Got error produce response: (?P<error>[A-Z][A-Z_]{4,60})\b",
+        "retry",
+        "produce_retry_summary",
+    ),
+)
+
+
+def _cut(fields: Fields, found: re.Match[str], text: str) -> bool:
+    if text[: found.start()].endswith("splitting and "):
+        fields["kind"], fields["detail"] = "split_retry", "produce_split_retry_cut"
+    return True
+
+
+EXPIRED = (
+    # producer/internals/Sender.java and RecordAccumulator/ProducerBatch.java: text of the
+    # TimeoutException that callbacks get; the client itself prints nothing.
+    #   2.1 to 4.2: Expiring 12 record(s) for orders-3:120004 ms has passed since batch creation
+    #   4.3: the same, and ". The request has not been sent, or no server response has been ..."
+    #   0.10.2 to 2.0: Expiring 1 record(s) for orders-3: 30042 ms has passed since last append
+    #   0.10.1: Expiring 3 record(s) for orders-3 due to 30042 ms has passed since last append
+    pattern(
+        "Expiring ",
+        r"Expiring (?P<records>\d{1,18}|\S{1,20}) record\(s\) for "
+        r"(?P<tp>[^:]{1,320}?|[\w-]{22}:[^:]{1,300}?)(?::| due to) ?"
+        r"(?P<elapsed_ms>\d{1,18}|[^\s:]{1,20}) ?ms has passed since",
+        "expired",
+        "batch_expired",
+        _expired,
+    ),
+    # 0.10.0: Batch containing 3 record(s) expired due to timeout while requesting metadata from
+    #         brokers for orders-3
+    pattern(
+        "Batch containing ",
+        r"Batch containing (?P<records>\d{1,18}) record\(s\) expired due to timeout while "
+        r"requesting metadata from brokers for (?P<tp>\S{1,320})",
+        "expired",
+        "batch_expired_0_10_0",
+        _expired,
+    ),
+    # 0.9: org.apache.kafka.common.errors.TimeoutException: Batch Expired
+    pattern(
+        "TimeoutException: Batch Expired",
+        r"TimeoutException: Batch Expired",
+        "expired",
+        "batch_expired_0_9",
+        _expired,
+    ),
+    # kafka-python, producer/record_accumulator.py:
+    #   KafkaTimeoutError: Batch for TopicPartition(topic='sales', partition=0) containing 19
+    #   record(s) expired: 30.01 seconds have passed since batch creation plus linger time
+    pattern(
+        "Batch for ",
+        r"Batch for (?P<tp>TopicPartition\([^()]{1,300}\)) containing "
+        r"(?P<records>\d{1,18}|\S{1,20}) record\(s\)(?: expired)?"
+        r"(?::? ?(?P<seconds>\d{1,9}(?:\.\d{1,9})?) seconds have passed)?",
+        "expired",
+        "batch_expired_python",
+        _expired_python,
+    ),
+)
+
+METADATA = (
+    # producer/internals/Sender.java; 0.10.1 to 2.0 "topic/partition", 2.1 to 4.4 "topic-partition".
+    #   Received unknown topic or partition error in produce request on partition orders-0. The
+    #   topic-partition may not exist or the user may not have Describe access to it
+    pattern(
+        "Received unknown topic or partition error in produce request",
+        r"Received unknown topic or partition error in produce request on (?:topic-)?partition "
+        r"(?P<tp>TopicPartition\([^()]{1,300}\)|\[[^\]]{1,260}\]|\S{1,320}?)"
+        r"(?:\.? The |\.?\s|\.?\Z)",
+        "invalid_metadata",
+        "unknown_topic",
+        _unknown_topic,
+    ),
+    # producer/internals/Sender.java; 2.0 to 3.7 with a full stop before "Going", later without.
+    #   Received invalid metadata error in produce request on partition orders-1 due to
+    #   org.apache.kafka.common.errors.NetworkException: Disconnected from node 2. Going to request
+    #   metadata update now
+    pattern(
+        "Received invalid metadata error in produce request",
+        r"Received invalid metadata error in produce request(?: on (?:topic-)?partition "
+        r"(?P<tp>TopicPartition\([^()]{1,300}\)|\[[^\]]{1,260}\]|\S{1,320}?) due to "
+        r"(?P<error>[\w.$]{1,200}|<class '[\w.]{1,100}'>)"
+        r"(?:: (?P<message>.{0,1000}?))?(?:\.? Going to request metadata|\Z))?",
+        "invalid_metadata",
+        "invalid_metadata",
+        lambda fields, found, _: _name_error(fields, found),
+    ),
+)
+
+SEQUENCE = (
+    # producer/internals/TransactionManager.java, 2.3 to 4.4, not transactional:
+    #   The broker returned org.apache.kafka.common.errors.OutOfOrderSequenceException: The broker
+    #   received an out of order sequence number. for topic-partition orders-2 with producerId 4001,
+    #   epoch 0, and sequence number 118
+    # producer/internals/Sender.java, 0.11 to 2.2:
+    #   ... for topic-partition orders-2 at offset -1. This indicates data loss on the broker, ...
+    pattern(
+        "The broker returned ",
+        r"The broker returned (?P<error>[\w.$]{1,200})(?:: (?P<message>.{0,600}?))? for "
+        r"topic-partition (?P<tp>\S{1,320}?) (?:with producerId|at offset (?P<offset>-?\d{1,18}))",
+        "fatal_sequence",
+        "out_of_order_sequence",
+        lambda fields, found, _: _name_error(fields, found),
+    ),
+    # producer/internals/TransactionManager.java; 1.0 to 2.4 "reset producer state", later "bump".
+    #   No inflight batches remaining for orders-2, last ack'd sequence for partition is 117, next
+    #   sequence is 130. Going to bump epoch and reset sequence numbers.
+    pattern(
+        "No inflight batches remaining for ",
+        r"No inflight batches remaining for (?P<tp>\S{1,320}?), last ack'd sequence for partition"
+        r" is (?P<last>\S{1,20}), next sequence is (?P<following>\S{1,20}?)\. Going to",
+        "sequence_reset",
+        "epoch_bump",
+        _sequence_reset,
+    ),
+)
+
+CLOSING = (
+    # producer/KafkaProducer.java, 0.9 to 4.4: the only trace of records dropped at close().
+    #   Proceeding to force close the producer since pending requests could not be completed within
+    #   timeout 5000 ms.
+    pattern(
+        "Proceeding to force close the producer",
+        r"Proceeding to force close the producer since pending requests could not be completed"
+        r"(?: within timeout (?P<elapsed_ms>\d{1,18}|\S{1,20}) ms)?",
+        "dropped_at_close",
+        "force_close",
+    ),
+    # producer/internals/ProducerBatch.java, DEBUG, 2.1 to 4.4: stored although reported as failed.
+    #   ProduceResponse returned SUCCEEDED for orders-3 after batch with base offset 88231 had
+    #   already been FAILED.
+    pattern(
+        "ProduceResponse returned ",
+        r"ProduceResponse returned SUCCEEDED for (?P<tp>\S{1,320}) after batch with base offset "
+        r"(?P<offset>-?\d{1,18}) had already been \w{1,20}",
+        "late_success",
+        "late_success",
+    ),
+    # producer/internals/RecordAccumulator.java, DEBUG, 1.0 to 4.4:
+    #   Reordered incoming batch with sequence 130 for partition orders-2. It was placed in the ...
+    pattern(
+        "Reordered incoming batch",
+        r"Reordered incoming batch with sequence -?\d{1,18} for partition (?P<tp>\S{1,320}?)\. It",
+        "reordered",
+        "reordered",
+    ),
+)
+
+NETWORK = (
+    # NetworkClient.java; 0.11 to 2.0 without address; "Broker may" to 3.6, "Node may" since 3.7.
+    #   Connection to node -1 (localhost/127.0.0.1:9092) could not be established. Node may not be
+    #   available.
+    pattern(
+        "Connection to node ",
+        r"Connection to node (?P<node>-?\d{1,10}|\S{1,20})(?: \([^)]{0,300}\))? (?:could not be "
+        r"established|terminated during authentication|failed authentication)",
+        "connection_failure",
+        "node_unavailable",
+    ),
+    # NetworkClient.java, 0.10 to 4.4:
+    #   Bootstrap broker localhost:9092 (id: -1 rack: null) disconnected
+    pattern(
+        "Bootstrap broker ",
+        r"Bootstrap broker \S{1,300}(?: \(id: (?P<node>-?\d{1,10})[^)]{0,60}\))? disconnected",
+        "connection_failure",
+        "bootstrap_disconnected",
+    ),
+    # NetworkClient.java, INFO since 3.1, throttle time since 3.8:
+    #   Cancelled in-flight PRODUCE request with correlation id 4128 due to node 2 being
+    #   disconnected (elapsed time since creation: 30004ms, elapsed time since send: 30004ms,
+    #   throttle time: 0ms, request timeout: 30000ms)
+    pattern(
+        "Cancelled in-flight ",
+        r"Cancelled in-flight \w{1,40} request with correlation id "
+        r"(?P<correlation_id>\d{1,18}|\S{1,20}) due to node (?P<node>-?\d{1,10}|\S{1,20}) "
+        r"being disconnected(?: \(elapsed time since creation: (?P<elapsed_ms>\d{1,18})ms)?",
+        "connection_failure",
+        "request_cancelled",
+    ),
+    # NetworkClient.java, INFO since 3.1: Disconnecting from node 2 due to request timeout.
+    pattern(
+        "Disconnecting from node ",
+        r"Disconnecting from node (?P<node>-?\d{1,10}|\S{1,20}) due to (?:request|socket connection"
+        r" setup) timeout",
+        "connection_failure",
+        "request_timeout",
+    ),
+    # NetworkClient.java, INFO since 3.1: Node 2 disconnected.
+    pattern(
+        "Node ",
+        r"Node (?P<node>-?\d{1,10}) disconnected\.",
+        "connection_failure",
+        "node_disconnected",
+        _disconnect,
+    ),
+)
+
+BACKGROUND = (
+    # NetworkClient.java; 0.9 to 3.8 the first text, since 3.9 the second:
+    #   Error while fetching metadata with correlation id 3 : {orders=LEADER_NOT_AVAILABLE}
+    #   The metadata response from the cluster reported a recoverable issue with correlation id ...
+    pattern(
+        "Error while fetching metadata",
+        r"Error while fetching metadata with correlation id (?P<correlation_id>\d{1,18}) : "
+        r"\{(?P<topic>[^=,}]{1,249})=(?P<error>[A-Z_]{3,60})",
+        "metadata_error",
+        "metadata_error",
+    ),
+    pattern(
+        "The metadata response from the cluster reported a recoverable issue",
+        r"The metadata response from the cluster reported a recoverable issue with correlation id "
+        r"(?P<correlation_id>\d{1,18}) : \{(?P<topic>[^=,}]{1,249})=(?P<error>[A-Z_]{3,60})",
+        "metadata_error",
+        "metadata_error",
+    ),
+    # producer/ProducerConfig.java, 3.0.1 to 4.4:
+    #   Idempotence will be disabled because acks is set to 1, not set to 'all'.
+    pattern(
+        "Idempotence will be disabled because ",
+        r"(?P<message>Idempotence will be disabled because [\w.]{1,60} is set to -?\d{1,10})",
+        "idempotence_disabled",
+        "idempotence_disabled",
+    ),
+    # common/utils/AppInfoParser.java: "Kafka version: 3.9.0"; up to 2.0 "Kafka version : 2.0.0"
+    pattern(
+        "Kafka version",
+        r"Kafka version ?: (?P<version>\d{1,3}(?:\.\d{1,4}){1,3}[\w.-]{0,40})",
+        "client_version",
+        "client_version",
+    ),
+)
+
+PATTERNS: tuple[Pattern, ...] = (
+    *RETRY, *EXPIRED, *METADATA, *SEQUENCE, *CLOSING, *NETWORK, *BACKGROUND,
+)  # fmt: skip

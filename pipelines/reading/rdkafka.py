@@ -1,0 +1,176 @@
+"""What librdkafka prints, and the programs built on it: kcat, confluent-kafka, node-rdkafka.
+
+Source: librdkafka, src/rdkafka.c rd_kafka_log_print. A line has a severity, seconds since 1970, a
+facility and the instance: `%3|1714557600.200|FAIL|orders-svc#producer-1| [thrd:...]: ...`. Its
+produce retries are printed only with debug=msg, and it has no "attempts left".
+"""
+
+from __future__ import annotations
+
+import re
+
+from pipelines.reading.layout import Layout
+from pipelines.reading.pattern import Fields, integer
+from pipelines.reading.times import from_epoch
+
+SEVERITIES = ("EMERG", "ALERT", "CRIT", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
+
+# %3|1714557600.200|FAIL|orders-svc#producer-1| [thrd:b1:9092/1]: b1:9092/1: Connect to ... failed
+_LINE = re.compile(
+    r"%?(?P<severity>[0-7])\|(?:(?P<seconds>\d{9,10})\.(?P<millis>\d{3})\||[.…]{1,3}\|)?"
+    r"(?P<facility>[A-Z][A-Z_0-9]{1,20})\|(?P<instance>[^|\n]{0,300})\|"
+    r"(?:\.\.\.)? ?(?P<text>.{0,3000})",
+    re.DOTALL,
+)
+_AT_LINE = re.compile(
+    r"(?:^|[\s>])%?[0-7]\|(?:\d{9,10}\.\d{3}\||[.…]{1,3}\|)?[A-Z][A-Z_0-9]{1,20}\|"
+)
+# confluent-kafka-python with logger=: REQTMOUT [orders-svc#producer-1] [thrd:...]: ...
+_LOGGED = re.compile(
+    r"\b(?P<facility>FAIL|REQTMOUT|ERROR|TERMINATE|FATAL|MSGSET|TIMEOUT) {0,4}"
+    r"\[(?P<instance>[^\]\n]{0,200}#producer-\d{1,6})\] (?P<text>.{0,3000})",
+    re.DOTALL,
+)
+_AFTER = re.compile(r"\(after (-?\d{1,18})ms")
+_NODE = re.compile(r"(?:^|: |\[thrd:)\S{1,200}:\d{1,5}/(\d{1,9})(?:\]|:)")
+_MESSAGE_SET = re.compile(
+    r"(?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\]: MessageSet with "
+    r"(?P<records>\d{1,9}) message\(s\) \(MsgId \d{1,18}, BaseSeq -?\d{1,18}\) encountered error: "
+    r"(?P<error>.{1,300}?) \(actions (?P<actions>[^)]{0,200})\)"
+)
+_TIMED_OUT = re.compile(
+    r"(?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\]: timed out "
+    r"(?P<sent>\d{1,9})\+(?P<queued>\d{1,9}) message\(s\)"
+)
+_TERMINATING = re.compile(r"Producer terminating with (\d{1,18}) messages? \(")
+_FATAL = re.compile(
+    r"Fatal error: (?:Broker: |Local: )?(?P<error>[^:\n]{1,200})(?:: (?P<reason>.*))?"
+)
+
+
+def read_line(text: str) -> tuple[Fields, Layout] | None:
+    """A line of librdkafka's own, if it speaks of a produce request's fate."""
+    at = _AT_LINE.search(text)
+    found = None if at is None else _LINE.search(text, at.start())
+    if found is not None:
+        seconds, millis = found["seconds"], found["millis"]
+        layout = Layout(
+            level=SEVERITIES[int(found["severity"])],
+            ts=None if seconds is None else from_epoch(int(seconds), int(millis)),
+        )
+    else:
+        found, layout = _LOGGED.search(text), Layout()
+    if found is None:
+        return None
+    instance = found["instance"].strip()
+    if "#consumer-" in instance:
+        return None
+    fields = _read_facility(found["facility"], found["text"])
+    if fields is None:
+        return None
+    fields["client_id"] = instance or None
+    return fields, layout
+
+
+def _read_facility(facility: str, text: str) -> Fields | None:
+    node = _NODE.search(text)
+    fields: Fields = {"node": None if node is None else integer(node.group(1))}
+    if facility in ("FAIL", "REQTMOUT", "ERROR"):
+        # src/rdkafka_broker.c: connection lost or refused, requests timed out.
+        after = _AFTER.search(text)
+        fields |= {"kind": "connection_failure", "detail": f"rd_{facility.lower()}"}
+        fields |= {"error": facility, "message": text.strip()[:500] or None}
+        fields["elapsed_ms"] = None if after is None else int(after.group(1))
+        return fields
+    if facility == "TERMINATE":
+        # src/rdkafka.c: Producer terminating with 41 messages (5412 bytes) still in queue or ...
+        count = _TERMINATING.search(text)
+        if count is None:
+            return None
+        return fields | {
+            "kind": "dropped_at_close",
+            "detail": "rd_terminate",
+            "error": facility,
+            "records": int(count.group(1)),
+        }
+    if facility == "FATAL":
+        # src/rdkafka.c: Fatal error: Broker: Broker received an out of order sequence number: ...
+        fatal = _FATAL.search(text)
+        return fields | {
+            "kind": "fatal_sequence",
+            "detail": "rd_fatal",
+            "error": facility if fatal is None else fatal["error"].strip(),
+            "message": None if fatal is None else fatal["reason"],
+        }
+    return _read_debug(fields, text)
+
+
+def _read_debug(fields: Fields, text: str) -> Fields | None:
+    # src/rdkafka_request.c, debug=msg:
+    #   orders [3]: MessageSet with 12 message(s) (MsgId 118, BaseSeq 117) encountered error:
+    #   Broker: Not enough in-sync replicas (actions Retry,MsgNotPersisted)
+    refused = _MESSAGE_SET.search(text)
+    if refused is not None:
+        retried = "Retry" in refused["actions"]
+        return fields | {
+            "kind": "retry" if retried else "send_failed",
+            "detail": "rd_msgset",
+            "topic": refused["topic"],
+            "partition": int(refused["partition"]),
+            "records": int(refused["records"]),
+            "error": _own_words(refused["error"]),
+        }
+    # src/rdkafka_broker.c, debug=msg:
+    #   orders [3]: timed out 3+9 message(s) (MsgId 118..129): message.timeout.ms exceeded
+    late = _TIMED_OUT.search(text)
+    if late is not None:
+        return fields | {
+            "kind": "expired",
+            "detail": "rd_msg_timeout",
+            "topic": late["topic"],
+            "partition": int(late["partition"]),
+            "records": int(late["sent"]) + int(late["queued"]),
+            "error": "Message timed out",
+        }
+    return None
+
+
+_KAFKA_ERROR = re.compile(r"KafkaError\{code=(?P<code>_?[A-Z][A-Z_]{2,60}),")
+_WORDS = re.compile(r"\b(?:Broker|Local): (?P<error>[A-Z][^\n\"“”'\]\[{}|:,;.]{2,120})")
+_GO_PARTITION = re.compile(r"\b(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partition>\d{1,9})\]@")
+_DELIVERY = re.compile(
+    r"(?i)deliver(?:y|ed)?\b.{0,40}\bfail|fail.{0,40}\bdeliver|\bproduc(?:e|er|ing)\b|"
+    r"ProduceException|\bsend|\bvalue:|MessageProduction"
+)
+_DOWN = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "Broker transport failure"}
+_DOWN |= {"All broker connections are down", "Host resolution failure"}
+
+
+def read_callback(text: str) -> Fields | None:
+    """What an application printed of a delivery report's error, or kcat of its own."""
+    code = _KAFKA_ERROR.search(text)
+    words = _WORDS.search(text)
+    if code is not None:
+        error = code["code"]
+    elif words is not None:
+        error = (
+            words["error"].split("(")[0].strip() if "(s)" not in words["error"] else words["error"]
+        )
+        error = error.rstrip(")").strip()
+    else:
+        return None
+    if error in ("Message timed out", "_MSG_TIMED_OUT"):
+        kind = "expired"
+    elif _DELIVERY.search(text) is None or "onsumer" in text:
+        return None
+    else:
+        kind = "connection_failure" if error in _DOWN else "send_failed"
+    fields: Fields = {"kind": kind, "detail": "rd_delivery_report", "error": error}
+    place = _GO_PARTITION.search(text)
+    if place is not None:
+        fields |= {"topic": place["topic"], "partition": int(place["partition"])}
+    return fields
+
+
+def _own_words(error: str) -> str:
+    return error.removeprefix("Broker: ").removeprefix("Local: ").strip()

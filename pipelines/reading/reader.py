@@ -1,0 +1,189 @@
+"""Read one record: which event it is, if any. Match the message, not the layout.
+
+The words that announce events are looked for first; only where they stand is an expression tried.
+Nothing is ever raised, whatever the text, and reading costs time in proportion to its length.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pipelines.reading import broker, consumer, failures, other_clients, producer, rdkafka
+from pipelines.reading.configs import read_block
+from pipelines.reading.event import BROKER, KINDS, PRODUCER, Event, Reading, Unread
+from pipelines.reading.layout import Layout, Text, read_head, unwrap_record
+from pipelines.reading.pattern import Fields, Pattern
+
+PATTERNS: tuple[Pattern, ...] = (
+    *producer.RETRY,
+    *broker.PATTERNS,
+    *producer.EXPIRED,
+    *producer.METADATA,
+    *producer.SEQUENCE,
+    *producer.CLOSING,
+    *other_clients.SARAMA,
+    *other_clients.PYTHON,
+    *producer.NETWORK,
+    *consumer.PATTERNS,
+    *producer.BACKGROUND,
+)
+"""In order: the first that fits is the record's event."""
+
+_UNREAD = (
+    "Got error produce response",
+    "retrying (",
+    "record(s) for ",
+    "Expiring ",
+    "Error processing append operation",
+    "UNCLEAN partition change",
+    "unclean leader election for",
+    "below high watermark",
+    "The broker returned org.",
+    "Shrinking ISR",
+)
+"""Words no unread record may hold: what has them and is no event is counted as unread."""
+
+_COMMENT = re.compile(r"\n[ \t]*(?://+|#+|\*|>)?[ \t]*")
+_WRAP = re.compile(r"\s*\n\s*")
+_PRODUCER = "[Producer clientId="
+_CONSUMER = re.compile(
+    r"\[(?:Share)?Consumer (?:instanceId=\S{1,100}, )?clientId=(.{0,400}), groupId="
+)
+_OTHER_SPEAKER = re.compile(
+    r"\[(?:AdminClient|Admin|Share|Consumer|ReplicaFetcher|Controller|RaftManager|Broker|Connect|"
+    r"NodeToController|BrokerToController|ForwardingManager|Transaction|Raft|Worker|Streams|Incremental)"
+    r"[A-Za-z]{0,40}[ :][^\[]{0,300}\Z"
+)
+_OTHER_THREAD = re.compile(
+    r"kafka-admin-client-thread|kafka-coordinator-heartbeat|\[Consumer client"
+)
+_TRANSACTIONAL = re.compile(r"\[TransactionalId (.{1,200})\] ?\Z")
+_PYTHON_PRODUCER = re.compile(r"<KafkaProducer client_id=([^\s>]{1,200})[^>]{0,200}>: ?\Z")
+
+
+def read_record(text: str) -> Reading:
+    """What *text*, one record with its continuation lines, says."""
+    shown = unwrap_record(text)
+    lines = shown.lines
+    event = _read(shown, _flat(lines))
+    if event is None and "\n" in lines:
+        event = _read(shown, _WRAP.sub("", lines))  # a token was cut where the line was wrapped
+    if event is not None:
+        return event
+    for words in _UNREAD:
+        if words in lines and "{}" not in lines and "%s" not in lines:
+            return Unread(words)
+    return None
+
+
+def _flat(lines: str) -> str:
+    if "\n" not in lines:
+        return lines
+    start = lines.lstrip()
+    return (_COMMENT if start.startswith(("//", "#", ">", "*")) else _WRAP).sub(" ", lines)
+
+
+def _read(shown: Text, flat: str) -> Event | None:
+    if "values:" in flat:
+        block = read_block(shown.lines)
+        if block is not None:
+            kind, settings = block
+            fields: Fields = {"kind": kind, "detail": "config_block", "settings": settings}
+            fields["client_id"] = settings.get("client.id") or None
+            return _event(fields, flat, flat.find("values:"), shown, None)
+    if "|" in flat or "#producer-" in flat:
+        line = rdkafka.read_line(flat)
+        if line is not None:
+            return _event(line[0], flat, 0, shown, line[1])
+    for pattern in PATTERNS:
+        if pattern.marker in flat:
+            read = pattern.read(flat)
+            if read is not None:
+                event = _spoken(read[0], flat, read[1], shown)
+                if event is not None:
+                    return event
+    return _read_rest(shown, flat)
+
+
+def _read_rest(shown: Text, flat: str) -> Event | None:
+    """What has no announcing words of its own: kafkajs, delivery reports, exceptions."""
+    if "kafkajs" in flat or "KafkaJS" in flat or _is_kafkajs(shown):
+        read = other_clients.read_kafkajs(flat, shown.fields)
+        return None if read is None else _event(read[0], flat, len(flat), shown, read[1])
+    fields = None
+    if "Local: " in flat or "Broker: " in flat or "KafkaError{" in flat:
+        fields = rdkafka.read_callback(flat)
+    if fields is None and ("xception" in flat or "metadata after" in flat or "sending" in flat):
+        fields = failures.read_failure(shown.lines, flat)
+    if fields is None and "Could not submit metrics to Kafka topic" in flat:
+        fields = failures.read_failure(shown.lines, flat)
+    return None if fields is None else _event(fields, flat, len(flat), shown, None)
+
+
+def _is_kafkajs(shown: Text) -> bool:
+    return shown.around.logger == "kafkajs"
+
+
+def _spoken(fields: Fields, flat: str, position: int, shown: Text) -> Event | None:
+    """The event, if the one who speaks may say such a thing."""
+    side = KINDS[fields["kind"]][0]
+    head = flat[:position]
+    if side == PRODUCER:
+        named = _producer(head)
+        if named is None and fields["kind"] != "client_version":
+            if _OTHER_SPEAKER.search(head[-400:]) is not None:
+                return None
+            if _OTHER_THREAD.search(head[-600:]) is not None:
+                return None
+        for name, value in (named or {}).items():
+            fields[name] = value
+    elif side == BROKER:
+        if fields.get("broker") is None:
+            fields["broker"] = broker.broker_of(head)
+    else:
+        speaker = _CONSUMER.search(head[-900:])
+        if speaker is not None:
+            fields["client_id"] = speaker.group(1)
+            fields["group"] = head[-900:][speaker.end() :].rstrip().removesuffix("]")[:249]
+    return _event(fields, flat, position, shown, None)
+
+
+def _producer(head: str) -> Fields | None:
+    """The client that speaks. Its id may hold brackets, commas and blanks: the prefix ends at the
+    message, so everything between is the id."""
+    start = head.rfind(_PRODUCER)
+    if start >= 0:
+        inside = head[start + len(_PRODUCER) :].rstrip()
+        closing = inside.rfind("]")
+        inside = inside if closing < 0 else inside[:closing]
+        client_id, marker, transactional_id = inside.partition(", transactionalId=")
+        return {
+            "client_id": None if _masked(client_id) else client_id,
+            "transactional_id": transactional_id if marker else None,
+        }
+    old = _TRANSACTIONAL.search(head[-260:])
+    if old is not None:
+        return {"transactional_id": old.group(1)}
+    python = _PYTHON_PRODUCER.search(head[-420:])
+    return None if python is None else {"client_id": python.group(1)}
+
+
+def _masked(text: str) -> bool:
+    return text.startswith("<") and text.endswith(">")
+
+
+def _event(fields: Fields, flat: str, position: int, shown: Text, layout: Layout | None) -> Event:
+    lines = shown.lines
+    first_line = lines.partition("\n")[0]
+    if layout is None or (layout.level is None and layout.ts is None):
+        head = flat[: min(position, len(first_line))]
+        prefix = head.rfind(_PRODUCER)
+        layout = read_head(head if prefix < 0 else head[:prefix], first_line)
+    around = shown.around
+    return Event(
+        level=layout.level or around.level,
+        ts=layout.ts or around.ts,
+        logger=layout.logger or around.logger,
+        thread=layout.thread or around.thread,
+        **fields,
+    )
