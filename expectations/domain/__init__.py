@@ -1,0 +1,1 @@
+"""Domain expectations: one class per promise, named as a person would say it."""

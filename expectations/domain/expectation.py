@@ -1,0 +1,131 @@
+"""What every domain expectation is: a Great Expectations class that returns findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from acktrail.contracts.vocabulary import Outcome
+from expectations.engine import (
+    BatchExpectation,
+    MetricDomainTypes,
+    PandasExecutionEngine,
+    TableMetricProvider,
+    metric_value,
+)
+from expectations.result import Finding, first_keys
+
+_FRAME = "table.acktrail_frame"
+
+
+class TableFrame(TableMetricProvider):
+    """The metric that hands a whole (small) table to an expectation."""
+
+    metric_name = _FRAME
+
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(
+        cls,
+        execution_engine: PandasExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],  # noqa: ARG002
+        metrics: dict[str, Any],  # noqa: ARG002
+        runtime_configuration: dict[str, Any],  # noqa: ARG002
+    ) -> pd.DataFrame:
+        frame, _, _ = execution_engine.get_compute_domain(
+            domain_kwargs=metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE
+        )
+        return frame
+
+
+class DomainExpectation(BatchExpectation):
+    """An expectation about delivery. *as_of* and *limits* are given when it is asked."""
+
+    as_of: str = ""
+    limits: tuple[dict[str, Any], ...] = ()
+    """Thresholds for topics or clients, first match wins; the last one is for all."""
+
+    metric_dependencies: ClassVar[tuple[str, ...]] = (_FRAME,)
+    success_keys: ClassVar[tuple[str, ...]] = ("as_of", "limits")
+    thresholds: ClassVar[dict[str, float]] = {}
+    """Name of each threshold in the policy file, and its value where the file has none."""
+
+    @property
+    def asked_at(self) -> datetime:
+        """The time the question is about."""
+        return datetime.fromisoformat(self.as_of)
+
+    def limit(self, frame: pd.DataFrame, name: str) -> pd.Series:
+        """For each row the threshold *name* of its cluster, topic and client."""
+        columns = [c for c in ("cluster", "topic", "client_id", "group") if c in frame.columns]
+        found: dict[tuple[Any, ...], float] = {}
+        values = []
+        for place in frame[columns].itertuples(index=False, name=None):
+            if place not in found:
+                found[place] = self._limit_at(dict(zip(columns, place, strict=True)), name)
+            values.append(found[place])
+        return pd.Series(values, index=frame.index, dtype="float64")
+
+    def _limit_at(self, place: dict[str, Any], name: str) -> float:
+        for rule in self.limits:
+            if name in rule and all(
+                fnmatchcase(str(place.get(column) or ""), glob)
+                for column, glob in rule.items()
+                if column in ("cluster", "topic", "client_id", "group")
+            ):
+                return float(rule[name])
+        return self.thresholds[name]
+
+    def findings(self, frame: pd.DataFrame) -> list[Finding]:
+        """What is wrong in *frame*; nothing where all is well."""
+        raise NotImplementedError
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
+        execution_engine: Any = None,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        found = self.findings(metrics[_FRAME])
+        return {
+            "success": not found,
+            "result": {
+                "observed_value": sum(f.count for f in found),
+                "unexpected_list": list(first_keys(k for f in found for k in f.keys)),
+                "details": {"findings": [f.to_json() for f in found]},
+            },
+        }
+
+
+def keys_of(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
+    """The rows' keys as a person types them: their values, joined by slashes."""
+    rows = frame[list(columns)].head(50).itertuples(index=False, name=None)
+    return first_keys("/".join(_text(value) for value in row) for row in rows)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")
+    return "-" if value is None or value == "" or value is pd.NaT else str(value)
+
+
+def instant(value: Any, otherwise: datetime) -> datetime:
+    """A cell as an instant, or *otherwise* where it is empty."""
+    if value is None or pd.isna(value):
+        return otherwise
+    read: datetime = pd.Timestamp(value).to_pydatetime()
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def texts(values: Any) -> tuple[str, ...]:
+    """The distinct texts in a column, sorted, at most as many as are kept."""
+    return first_keys(sorted({str(v) for v in values if v != "" and not pd.isna(v)}))
+
+
+def failure(**facts: Any) -> Finding:
+    """A finding that something is wrong."""
+    return Finding(outcome=Outcome.FAIL, **facts)

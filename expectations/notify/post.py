@@ -1,0 +1,100 @@
+"""Post JSON with a time limit, trying again what may pass: refused, 408, 429, 5xx, time-outs."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from acktrail.errors import AlertUndelivered
+
+_PASSING = {408, 425, 429}
+_MOST_WAIT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long one request may take, and for how long a failing one is tried again."""
+
+    timeout_s: float = 10.0
+    give_up_s: float = 30.0
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A receiver that moved is a mistake in the settings: its token would follow elsewhere."""
+
+    def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def post(
+    url: str,
+    body: Any,
+    headers: Callable[[bytes], Mapping[str, str]],
+    patience: Patience,
+) -> None:
+    """Post *body* to *url*; AlertUndelivered when it was not taken in time.
+
+    *headers* are made anew for each attempt, since a signature holds the time.
+    """
+    data = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
+    ends = time.monotonic() + patience.give_up_s
+    wait = 0.2
+    while True:
+        problem, passing, asked = _attempt(url, data, headers(data), patience.timeout_s)
+        if problem is None:
+            return
+        pause = min(asked or random.uniform(wait / 2, wait), _MOST_WAIT_S)
+        if not passing or time.monotonic() + pause > ends:
+            raise AlertUndelivered(f"{shown(url)} {problem}")
+        time.sleep(pause)
+        wait = min(wait * 2, _MOST_WAIT_S)
+
+
+def shown(url: str) -> str:
+    """The address without what may be secret: user, password, path and query."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{host}:{parts.port}" if parts.port else f"{parts.scheme}://{host}"
+
+
+def _attempt(
+    url: str, data: bytes, headers: Mapping[str, str], timeout_s: float
+) -> tuple[str | None, bool, float | None]:
+    """What went wrong (None: nothing), whether it may pass, and the pause the server asked for."""
+    request = urllib.request.Request(
+        url, data=data, headers={"Content-Type": "application/json", **headers}, method="POST"
+    )
+    try:
+        with _OPENER.open(request, timeout=timeout_s) as answer:
+            answer.read()
+            return None, False, None
+    except urllib.error.HTTPError as error:
+        said = error.read(300).decode(errors="replace").strip()
+        passing = error.code in _PASSING or error.code >= 500
+        return (
+            f"answered {error.code} {said}".rstrip(),
+            passing,
+            _asked(error.headers.get("Retry-After")),
+        )
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        return f"did not answer: {reason or type(error).__name__}", True, None
+
+
+def _asked(retry_after: str | None) -> float | None:
+    """Seconds asked for; the form with a date is left to our own pauses."""
+    try:
+        return max(0.0, float(retry_after or ""))
+    except ValueError:
+        return None

@@ -1,0 +1,249 @@
+"""The policy file: thresholds, owners and maintenance windows, in YAML a user edits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, time, timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from acktrail.contracts.vocabulary import Grade
+from acktrail.errors import ConfigError
+from expectations.result import Finding
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _duration(value: Any) -> Any:
+    """`90s`, `15m`, `24h` or `7d`."""
+    if isinstance(value, timedelta):
+        return value
+    read = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", str(value).strip())
+    if read is None:
+        raise ValueError("a duration is a number with s, m, h or d, for example 15m or 24h")
+    return timedelta(seconds=float(read.group(1)) * _UNITS[read.group(2)])
+
+
+def _globs(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Place(_Strict):
+    """Where a rule holds: every list that is given must match; `*` stands for any text."""
+
+    clusters: Globs = ()
+    topics: Globs = ()
+    clients: Globs = ()
+    groups: Globs = ()
+
+    def holds_for(self, finding: Finding) -> bool:
+        """Whether the place of *finding* is meant."""
+        return (
+            _any(self.clusters, (finding.cluster,))
+            and _any(self.topics, (finding.topic,))
+            and _any(self.clients, finding.clients)
+            and _any(self.groups, (finding.group,))
+        )
+
+
+def _any(globs: Sequence[str], names: Sequence[str]) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for glob in globs for name in names)
+
+
+class OwnerRule(_Place):
+    """Who is told of what happens there."""
+
+    owner: str = Field(min_length=1)
+
+
+class ThresholdRule(_Place):
+    """Other bounds for some topics or clients; the first rule that names a bound wins."""
+
+    set: dict[str, float] = Field(min_length=1)
+
+
+class Maintenance(_Place):
+    """A time in which some failures are expected. It never mutes a loss."""
+
+    name: str = Field(min_length=1)
+    checks: Globs = ()
+    begins: datetime | None = Field(default=None, alias="from")
+    ends: datetime | None = Field(default=None, alias="to")
+    days: tuple[Day, ...] = ()
+    between: str | None = None
+    """Time of day, for example `02:00-04:00`; it may pass midnight."""
+    zone: str = "UTC"
+
+    @model_validator(mode="after")
+    def _has_a_time(self) -> Maintenance:
+        if (self.begins is None) != (self.ends is None):
+            raise ValueError("`from` and `to` belong together")
+        if self.begins is None and self.between is None:
+            raise ValueError("give `from` and `to`, or `between` (and `days`)")
+        for instant in (self.begins, self.ends):
+            if instant is not None and instant.tzinfo is None:
+                raise ValueError("`from` and `to` need an offset, for example 2026-01-31T02:00Z")
+        if self.begins is not None and self.ends is not None and self.ends <= self.begins:
+            raise ValueError("`to` must be after `from`")
+        if self.between is not None:
+            _clock(self.between)
+        try:
+            ZoneInfo(self.zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError(f"there is no time zone {self.zone}") from None
+        return self
+
+    def is_on(self, at: datetime) -> bool:
+        """Whether *at* lies in it."""
+        if self.begins is not None and self.ends is not None:
+            return self.begins <= at < self.ends
+        start, end = _clock(self.between or "")
+        here = at.astimezone(ZoneInfo(self.zone))
+        clock = here.time().replace(tzinfo=None)
+        if start <= end:
+            return start <= clock < end and self._is_day(here)
+        if clock >= start:
+            return self._is_day(here)
+        return clock < end and self._is_day(here - timedelta(days=1))
+
+    def _is_day(self, here: datetime) -> bool:
+        return not self.days or here.strftime("%a").lower() in self.days
+
+
+def _clock(between: str) -> tuple[time, time]:
+    read = re.fullmatch(r"(\d\d:\d\d)\s*-\s*(\d\d:\d\d)", between)
+    try:
+        if read is None:
+            raise ValueError
+        return time.fromisoformat(read.group(1)), time.fromisoformat(read.group(2))
+    except ValueError:
+        raise ValueError(
+            f"`between` is {between!r}; write it like 02:00-04:00, in quotes"
+        ) from None
+
+
+class Policy(_Strict):
+    """Everything a team decides about checks."""
+
+    window: Duration = timedelta(hours=24)
+    """How far back a check looks; an alert about a loss is resolved when it is older."""
+    default_owner: str = "platform"
+    owners: tuple[OwnerRule, ...] = ()
+    thresholds: tuple[ThresholdRule, ...] = ()
+    grades: dict[str, Grade] = Field(default_factory=dict)
+    """Another grade for a check."""
+    maintenance: tuple[Maintenance, ...] = ()
+    not_collected: tuple[Literal["logs", "metrics", "audits"], ...] = ()
+    """Evidence this installation does without: checks on it are undecided, and nobody is told."""
+    suites: str | None = None
+    """Directory with suites of your own, beside this file."""
+
+    def owner_of(self, finding: Finding) -> str:
+        """Who is told of it."""
+        for rule in self.owners:
+            if rule.holds_for(finding):
+                return rule.owner
+        return self.default_owner
+
+    def limits(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """The rules for the thresholds *names*, as an expectation takes them."""
+        rules: list[dict[str, Any]] = []
+        for rule in self.thresholds:
+            chosen = {name: value for name, value in rule.set.items() if name in names}
+            if chosen:
+                rules.extend({**place, **chosen} for place in _places(rule))
+        return rules
+
+    def muted_by(self, finding: Finding, at: datetime) -> str:
+        """Name of the maintenance window at *at* that expects it; empty for none, or a loss."""
+        if finding.loss:
+            return ""
+        for window in self.maintenance:
+            named = _any(window.checks, (finding.check,))
+            if named and window.is_on(at) and window.holds_for(finding):
+                return window.name
+        return ""
+
+
+def _places(rule: _Place) -> list[dict[str, str]]:
+    """One place for each combination of globs."""
+    places: list[dict[str, str]] = [{}]
+    for column, globs in (
+        ("cluster", rule.clusters),
+        ("topic", rule.topics),
+        ("client_id", rule.clients),
+        ("group", rule.groups),
+    ):
+        if globs:
+            places = [{**place, column: glob} for place in places for glob in globs]
+    return places
+
+
+def read_policy(
+    path: Path | None, checks: Sequence[str], thresholds: Mapping[str, float]
+) -> Policy:
+    """The policy in *path* (the default one for None), its names checked against what exists."""
+    if path is None:
+        return Policy()
+    import yaml
+
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        raise ConfigError(f"The policy file {path} does not exist.") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} is not readable YAML: {error}") from None
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path} must hold settings (`owners:`, `thresholds:` ...), not a list.")
+    try:
+        policy = Policy.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigError(_explained(path, error)) from None
+    _require_known(path, policy, checks, thresholds)
+    return policy
+
+
+def _explained(path: Path, error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors(include_url=False):
+        where = ".".join(str(part) for part in problem["loc"]) or "the file"
+        said = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            said = "there is no such setting"
+        lines.append(f"  {where}: {said}")
+    return f"{path}: the policy is wrong:\n" + "\n".join(lines)
+
+
+def _require_known(
+    path: Path, policy: Policy, checks: Sequence[str], thresholds: Mapping[str, float]
+) -> None:
+    wrong = []
+    for number, rule in enumerate(policy.thresholds):
+        for name in rule.set:
+            if name not in thresholds:
+                wrong.append(f"  thresholds.{number}: there is no threshold {name}")
+    for number, window in enumerate(policy.maintenance):
+        for glob in window.checks:
+            if not any(fnmatchcase(check, glob) for check in checks):
+                wrong.append(f"  maintenance.{number}: no check is called {glob}")
+    wrong.extend(f"  grades: no check is called {n}" for n in policy.grades if n not in checks)
+    if wrong:
+        raise ConfigError(
+            f"{path}: the policy is wrong:\n" + "\n".join(wrong) + "\n"
+            f"  Checks: {', '.join(sorted(checks))}.\n"
+            f"  Thresholds: {', '.join(sorted(thresholds))}."
+        )

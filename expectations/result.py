@@ -1,0 +1,133 @@
+"""What a check found: findings a person can act on, and the row that is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from acktrail.contracts.vocabulary import Grade, Outcome
+
+MOST_KEYS = 50
+"""Offending keys kept of one finding; the count says how many there were."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One incident that a check saw, or evidence that it could not see.
+
+    *state* and *cause* say what is wrong and why; together with the place and the start they name
+    the incident. *ends_at* is the latest evidence of a thing that is over, None while it goes on.
+    """
+
+    outcome: Outcome
+    cluster: str
+    topic: str
+    group: str
+    state: str
+    cause: str
+    starts_at: datetime
+    ends_at: datetime | None
+    because: str
+    count: int = 1
+    keys: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    loss: bool = False
+    """Messages are gone: no maintenance window mutes it."""
+    check: str = ""
+    grade: Grade = Grade.FAIL
+    runbook: str = ""
+    owner: str = ""
+    muted_by: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in asdict(self).items()}
+
+    @staticmethod
+    def from_json(raw: Mapping[str, Any]) -> Finding:
+        """What *to_json* wrote."""
+        read: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+        ends = read["ends_at"]
+        return Finding(
+            **{
+                **read,
+                "outcome": Outcome(read["outcome"]),
+                "grade": Grade(read["grade"]),
+                "starts_at": datetime.fromisoformat(read["starts_at"]),
+                "ends_at": None if ends is None else datetime.fromisoformat(ends),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The outcome of one check on one table."""
+
+    table: str
+    check: str
+    grade: Grade
+    rows_checked: int
+    sentence: str
+    runbook: str
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def open_findings(self) -> tuple[Finding, ...]:
+        """The findings that no maintenance window expects."""
+        return tuple(f for f in self.findings if not f.muted_by)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Fail if anything failed, else undecided if any evidence is missing, else pass."""
+        outcomes = {f.outcome for f in self.open_findings}
+        for worst in (Outcome.FAIL, Outcome.UNDECIDED):
+            if worst in outcomes:
+                return worst
+        return Outcome.PASS
+
+    @property
+    def failed(self) -> bool:
+        """Whether the command must fail for it."""
+        return self.grade is Grade.FAIL and self.outcome is Outcome.FAIL
+
+    def rows(self, check_run: str, checked_at: datetime, as_of: datetime) -> list[dict[str, Any]]:
+        """Its rows of `check_results`: one for each owner of what was found."""
+        owners = sorted({f.owner for f in self.open_findings}) or [""]
+        shared = {
+            "check_run": check_run,
+            "checked_at": checked_at,
+            "as_of": as_of,
+            "table": self.table,
+            "check": self.check,
+            "grade": self.grade.value,
+            "rows_checked": self.rows_checked,
+            "runbook": self.runbook,
+            "day": as_of.strftime("%Y-%m-%d"),
+        }
+        return [{**shared, **self._of_owner(owner)} for owner in owners]
+
+    def _of_owner(self, owner: str) -> dict[str, Any]:
+        own = replace(
+            self, findings=tuple(f for f in self.findings if f.muted_by or f.owner == owner)
+        )
+        found = own.open_findings
+        return {
+            "subject": owner,
+            "outcome": own.outcome.value,
+            "rows_failed": sum(f.count for f in found if f.outcome is Outcome.FAIL),
+            "rows_muted": sum(f.count for f in self.findings if f.muted_by),
+            "keys": list(first_keys(key for f in found for key in f.keys)),
+            "because": " ".join(dict.fromkeys(f.because for f in found)) or self.sentence,
+        }
+
+
+def first_keys(keys: Iterable[str]) -> tuple[str, ...]:
+    """The first keys, as many as are kept."""
+    kept: list[str] = []
+    for key in keys:
+        if len(kept) == MOST_KEYS:
+            break
+        kept.append(key)
+    return tuple(kept)

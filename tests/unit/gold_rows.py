@@ -1,0 +1,75 @@
+"""Small rows of gold tables for tests of the checks, written as Spark would have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from deltalake import write_deltalake
+
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import rows
+from acktrail.lake import Lake
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+_EMPTY: dict[str, Any] = {
+    "string": "",
+    "long": 0,
+    "double": 0.0,
+    "boolean": False,
+    "timestamp": NOW,
+    "strings": [],
+    "longs": [],
+    "binary": b"",
+    "attributes": [],
+}
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def row(table: Table, **facts: Any) -> dict[str, Any]:
+    """A row of *table*: *facts*, and something empty in every other required column."""
+    filled: dict[str, Any] = {}
+    for column in table.columns:
+        if column.required:
+            first = next(iter(column.values)).value if column.values else _EMPTY[column.kind]
+            filled[column.name] = first
+    if "cluster" in table.names:
+        filled["cluster"] = "east"
+    return {**filled, **facts}
+
+
+def write(lake: Lake, table: Table, *records: Mapping[str, Any], mode: str = "append") -> None:
+    """Put *records* into *table* whoever its writer is; `overwrite` replaces all of it."""
+    write_deltalake(
+        lake.path(table),
+        rows(table, records),
+        mode=mode,  # type: ignore[arg-type]
+        partition_by=list(table.partition) or None,
+    )
+
+
+def budget(**facts: Any) -> dict[str, Any]:
+    """A chain of retries that ends in half a minute unless *facts* say otherwise."""
+    from acktrail.contracts.gold import RETRY_BUDGETS
+
+    usual = {
+        "host": "app-1",
+        "client_id": "checkout",
+        "topic": "payments",
+        "partition": 3,
+        "opened_at": ago(80),
+        "last_at": ago(5),
+        "quiet_at": ago(-60),
+        "exhausts_at_earliest": ago(-30),
+        "exhausts_at_latest": ago(-40),
+        "exhausted_by": "time",
+        "delivery_timeout_ms": 120_000,
+        "error": "NOT_ENOUGH_REPLICAS",
+        "opened_hour": "2026-01-31T11",
+        "confidence": "bounded",
+    }
+    return row(RETRY_BUDGETS, **{**usual, **facts})
