@@ -132,6 +132,11 @@ class Lake:
         delta = self.open(table)
         return None if delta is None else _position(delta, app_id)
 
+    def positions(self, table: Table, app_ids: Sequence[str]) -> dict[str, int | None]:
+        """As *position*, for many at once."""
+        delta = self.open(table) if app_ids else None
+        return {a: None if delta is None else _position(delta, a) for a in app_ids}
+
     # -- reading and control --------------------------------------------------------------------
 
     def open(self, table: Table) -> DeltaTable | None:

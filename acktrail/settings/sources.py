@@ -27,6 +27,12 @@ class LogFilesSource(_Source):
     """Host named in the rows; the machine's own name where not set."""
     zone: str = "UTC"
     """Time zone of timestamps that carry no offset."""
+    rotated: bool = True
+    """Also read what rotation put beside a named file: app.log.1, app.log-20260131.gz ..."""
+    idle_s: float = Field(default=5.0, ge=0)
+    """A last record is taken as whole when its file has not changed for this long."""
+    torn_line_s: float = Field(default=60.0, ge=0)
+    """A last line without an end is taken as it is when its file has not changed for this long."""
 
 
 class _Http(_Source):

@@ -1,0 +1,1 @@
+"""Files that grow, are rotated, compressed, truncated and deleted: followed byte by byte."""

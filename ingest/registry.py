@@ -1,0 +1,43 @@
+"""Kinds of sources, and where each is built: a list you can read."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from acktrail.errors import ConfigError
+from acktrail.settings.model import KafkaSettings
+from acktrail.settings.sources import SourceSettings
+from ingest.source import Source
+
+BUILDERS: dict[str, str] = {
+    # kind in the settings: module with `build(settings, surroundings) -> Source`.
+    "log_files": "ingest.sources.log_files",
+}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a source is given beside its own settings."""
+
+    cluster: str
+    """Name of the cluster for this source's rows: its own setting, or the top-level one."""
+    kafka: KafkaSettings = field(default_factory=KafkaSettings)
+    once: bool = False
+    """Read what is there and end, as a scheduler asks: the last record waits for no successor."""
+
+
+def build_source(settings: SourceSettings, surroundings: Surroundings) -> Source:
+    """The source that *settings* describe; its module is imported only now."""
+    module = BUILDERS.get(settings.kind)
+    if module is None:
+        raise ConfigError(
+            f"The source {settings.name} has kind {settings.kind}, which no agent can read. "
+            f"Known kinds: {', '.join(BUILDERS)}."
+        )
+    build = cast(
+        "Callable[[SourceSettings, Surroundings], Source]", importlib.import_module(module).build
+    )
+    return build(settings, surroundings)

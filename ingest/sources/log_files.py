@@ -1,0 +1,204 @@
+"""Client and broker log files: every record that may be evidence, exactly once."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from acktrail.contracts.arrow import rows
+from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.errors import ConfigError
+from acktrail.lake import Lake
+from acktrail.logtext import EVIDENCE, MAX_LINE_BYTES, may_be_evidence
+from acktrail.redact import redact
+from acktrail.settings.sources import LogFilesSource, SourceSettings
+from ingest.files.follow import Follower
+from ingest.files.scan import Kept, Scan, scan_block
+from ingest.files.stream import Stream
+from ingest.registry import Surroundings
+from ingest.source import Batch, Health
+
+BLOCK = 1024 * 1024
+"""Bytes scanned at a time; a longer line is skipped over and kept cut."""
+BLOCKS_IN_TURN = 64
+"""Blocks read of one file before the next has its turn."""
+
+NOT_EVIDENCE = "not_evidence"
+CUT_AWAY = "cut_away"
+"""A file was truncated in place with text that had not been read."""
+
+_SHIPPED = re.compile(
+    rb"(?:(?P<cri>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))"
+    rb" (?:stdout|stderr) [FP] "
+    rb'|\{"log":.{0,65536}?"time":\s?"(?P<docker>\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d))")',
+    re.DOTALL,
+)
+_FRACTION = re.compile(r"\.(\d{1,9})")
+
+
+def build(settings: SourceSettings, surroundings: Surroundings) -> LogFiles:
+    """The source that *settings* describe."""
+    if not isinstance(settings, LogFilesSource):
+        raise ConfigError(f"{settings.name} is not a log_files source.")
+    return LogFiles(settings, surroundings)
+
+
+class LogFiles:
+    """Log files of one host, by glob, followed through rotation."""
+
+    def __init__(
+        self,
+        settings: LogFilesSource,
+        surroundings: Surroundings,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._cluster = surroundings.cluster
+        self._once = surroundings.once
+        self._clock = clock
+        self._host = settings.host or socket.gethostname()
+        scope = f"log_files/{self._cluster}/{self.name}/{self._host}"
+        self._follower = Follower(settings.paths, LOG_RECORDS, scope, settings.rotated)
+        self._gap_notes: list[str] = []
+
+    def open(self, lake: Lake) -> None:
+        """Learn from the lake how far each file was read, as files are met."""
+        self._follower.open(lake)
+
+    def poll(self, timeout_s: float) -> Iterator[Batch]:  # noqa: ARG002 - never waits
+        """What the files have gained, block by block."""
+        now = self._clock()
+        for stream in self._follower.look(now):
+            yield from self._read(stream, now)
+        yield from self._gaps()
+
+    def committed(self, batch: Batch) -> None:
+        """The lake has it."""
+        self._follower.committed(batch.positions)
+
+    def health(self) -> Health:
+        """Bytes not yet read, and what a person should know."""
+        notes = [f"{path}: {note}" for path, note in self._follower.notes.items()]
+        return Health(float(self._follower.lag()), "bytes", (*notes, *self._gap_notes[-5:]))
+
+    def close(self) -> None:
+        """Close all files."""
+        self._follower.close()
+
+    # -- one file -------------------------------------------------------------------------------
+
+    def _read(self, stream: Stream, now: float) -> Iterator[Batch]:
+        if self._nothing_new(stream, now):
+            return
+        for _ in range(BLOCKS_IN_TURN):
+            size = stream.size()
+            block = stream.read(BLOCK)
+            at_end = len(block) < BLOCK
+            closed, torn = self._closes(stream, now) if at_end else (False, False)
+            if closed and not torn:
+                block = block[: block.rfind(b"\n") + 1]
+            if stream.skip_to is not None or (not at_end and b"\n" not in block):
+                batch = self._skip_long_line(stream, block, closed and torn)
+            else:
+                batch = self._batch(stream, scan_block(block, closed=closed))
+            if batch is not None:
+                yield batch
+            if at_end:
+                stream.scanned_size = -1 if size is None else size
+                stream.scanned_closed = closed
+                stream.exhausted = stream.complete
+                return
+
+    def _nothing_new(self, stream: Stream, now: float) -> bool:
+        if stream.exhausted:
+            return True
+        same = stream.scanned_size >= 0 and stream.scanned_size == stream.size()
+        return same and stream.scanned_closed == self._closes(stream, now)[0]
+
+    def _closes(self, stream: Stream, now: float) -> tuple[bool, bool]:
+        """Whether the last record is over at the end of the file, and whether a torn line is."""
+        if stream.compressed:
+            return stream.complete, stream.complete
+        idle = stream.idle_s(now)
+        torn = idle >= self._settings.torn_line_s
+        return self._once or idle >= self._settings.idle_s, torn
+
+    def _skip_long_line(self, stream: Stream, block: bytes, torn: bool) -> Batch | None:
+        """Look for the end of a line too long to hold; keep its beginning once it is found."""
+        track = stream.track
+        assert track is not None, "only identified files are read"
+        at = stream.skip_to or track.read_to
+        while piece := stream.content.read_at(at, BLOCK):
+            end = piece.find(b"\n")
+            at += len(piece) if end < 0 else end + 1
+            if end >= 0:
+                break
+        else:
+            if not torn:
+                stream.skip_to = at
+                return None
+        stream.skip_to = None
+        text = block[:MAX_LINE_BYTES]
+        kept = (Kept(0, 0, text, True),) if may_be_evidence(text) else ()
+        return self._batch(stream, Scan(kept, at - track.read_to, 1, 1 - len(kept)))
+
+    def _batch(self, stream: Stream, scan: Scan) -> Batch | None:
+        if not scan.settled:
+            return None
+        track = stream.track
+        assert track is not None, "only identified files are read"
+        start = track.read_to
+        records = [self._row(stream.path, track.file_id, start, kept) for kept in scan.kept]
+        return Batch(
+            LOG_RECORDS,
+            rows(LOG_RECORDS, records),
+            self._follower.moved(stream, start + scan.settled),
+            received=len(records) + scan.skipped,
+            dropped={NOT_EVIDENCE: scan.skipped} if scan.skipped else {},
+        )
+
+    def _row(self, path: str, file_id: str, start: int, kept: Kept) -> Mapping[str, Any]:
+        read_at = datetime.fromtimestamp(self._clock(), UTC)
+        marker = next((literal for literal in EVIDENCE if literal in kept.text), b"")
+        return {
+            "cluster": self._cluster,
+            "source": self.name,
+            "host": self._host,
+            "file_id": file_id,
+            "path": path,
+            "position": start + kept.position,
+            "text": redact(kept.text.decode("utf-8", "replace").replace("\0", "\ufffd")),
+            "marker": marker.decode("ascii") or None,
+            "truncated": kept.truncated,
+            "zone": self._settings.zone,
+            "shipped_at": _shipped_at(kept.text),
+            "read_at": read_at,
+            "day": f"{read_at:%Y-%m-%d}",
+        }
+
+    def _gaps(self) -> Iterator[Batch]:
+        """Say what was cut away unread: one received and dropped for each time it happened."""
+        gaps, self._follower.gaps = self._follower.gaps, []
+        for gap in gaps:
+            self._gap_notes.append(
+                f"{gap.path}: truncated in place; at least {gap.at_least} bytes were not read"
+            )
+            yield Batch(LOG_RECORDS, rows(LOG_RECORDS, []), (), received=1, dropped={CUT_AWAY: 1})
+
+
+def _shipped_at(text: bytes) -> datetime | None:
+    """The second timestamp, given by a container runtime to the record's first line."""
+    match = _SHIPPED.match(text)
+    if match is None:
+        return None
+    stamp = (match.group("cri") or match.group("docker")).decode("ascii")
+    stamp = _FRACTION.sub(lambda f: "." + f.group(1)[:6].ljust(6, "0"), stamp)
+    try:
+        return datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
