@@ -1,0 +1,77 @@
+"""What an error told to a producer means: surely not written, or nobody knows.
+
+A closed list: only an error that a broker gives before it appends, or that a client gives before
+it sends, means "not written". Everything else, what we do not know included, is indeterminate.
+"""
+
+from __future__ import annotations
+
+from acktrail.contracts.vocabulary import Tier
+
+_NOT_WRITTEN = frozenset(
+    {
+        # Java exception classes.
+        "BufferExhaustedException",
+        "ClusterAuthorizationException",
+        "InvalidRecordException",
+        "InvalidRequiredAcksException",
+        "InvalidTimestampException",
+        "InvalidTopicException",
+        "NotEnoughReplicasException",
+        "PolicyViolationException",
+        "RecordBatchTooLargeException",
+        "RecordTooLargeException",
+        "SerializationException",
+        "TimeoutException(buffer)",
+        "TimeoutException(metadata)",
+        "TopicAuthorizationException",
+        "TransactionalIdAuthorizationException",
+        "UnsupportedCompressionTypeException",
+        "UnsupportedForMessageFormatException",
+        # librdkafka names.
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "INVALID_MSG_SIZE",
+        "INVALID_RECORD",
+        "INVALID_REQUIRED_ACKS",
+        "INVALID_TIMESTAMP",
+        "MSG_SIZE_TOO_LARGE",
+        "NOT_ENOUGH_REPLICAS",
+        "POLICY_VIOLATION",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "TOPIC_EXCEPTION",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "UNSUPPORTED_COMPRESSION_TYPE",
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+        "_QUEUE_FULL",
+        "_UNKNOWN_PARTITION",
+        "_UNKNOWN_TOPIC",
+    }
+)
+
+# What KafkaProducer says in a TimeoutException, by the place that threw it. Only the first two are
+# thrown by send() itself, before anything is handed to the sender.
+_TIMEOUTS = (
+    ("not present in metadata after", "metadata"),
+    ("Failed to update metadata after", "metadata"),
+    ("Failed to allocate memory within", "buffer"),
+    ("Failed to allocate", "buffer"),
+    ("Expiring ", "expired"),
+)
+
+
+def error_name(exception: str, message: str | None = None) -> str:
+    """A short name for what a client was told: `TimeoutException(expired)`, `NOT_ENOUGH_REPLICAS`.
+
+    *exception* may be a class with its package and the word `class` before it.
+    """
+    name = exception.removeprefix("class ").rpartition(".")[2].strip() or "unknown"
+    if name == "TimeoutException":
+        for sign, kind in _TIMEOUTS:
+            if message and sign in message:
+                return f"{name}({kind})"
+    return name
+
+
+def tier_of_error(name: str) -> Tier:
+    """`failed` where *name* surely means that nothing was written, else `indeterminate`."""
+    return Tier.FAILED if name in _NOT_WRITTEN else Tier.INDETERMINATE
