@@ -5,6 +5,7 @@ The directory is laid out as `docs/lab.md` says. Replaying it again writes nothi
 
 from __future__ import annotations
 
+import glob
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -22,16 +23,23 @@ from acktrail.contracts.bronze import (
     CLUSTER_CONFIGS,
     CLUSTER_STATES,
     GROUP_OFFSETS,
+    LOG_RECORDS,
     METRIC_SAMPLES,
 )
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
 from acktrail.metricnames import METRICS
+from acktrail.settings.sources import LogFilesSource
 from acktrail.wire import Report, row_of_report
+from ingest.agent import Agent
 from ingest.exposition import read_text
 from ingest.log_reports import LogRecord, ScannedRange, scan_reports
+from ingest.pending import Flush
 from ingest.recorded import content, json_lines, name_hash, plain_name, recorded_files
+from ingest.registry import Surroundings
 from ingest.samples import SeriesSamples, failed_target, sample_rows
+from ingest.source import Batch
+from ingest.sources.log_files import LogFiles
 from ingest.verifiable import VerifiableReader
 
 SOURCE = "replay"
@@ -46,23 +54,29 @@ class _Replay:
     lake: Lake
     cluster: str
     read_at: datetime
-    counts: Counter[str]
+    pending: dict[str, Flush]
+
+    @property
+    def name(self) -> str:
+        """The run's name, which positions go by."""
+        return str(self.scenario["name"])
 
     def once(self, table: Table, path: Path, read: Callable[[bytes, int], pa.Table]) -> None:
-        """Append the rows that *read* makes of a file's bytes, unless they are there already."""
+        """Add the rows that *read* makes of a file's bytes, unless they are in the lake."""
         relative = path.relative_to(self.evidence).with_name(plain_name(path)).as_posix()
-        app_id = f"replay:{self.cluster}:{self.scenario['name']}:{relative}"
+        app_id = f"replay/{self.cluster}/{self.name}/{relative}"
         text = content(path)
         began = self.lake.position(table, app_id)
         if began is not None and began >= len(text):
             return
         made = read(text, began or 0)
-        self.lake.append(table, made, (Position(app_id, began, len(text)),))
-        self.counts[table.name] += made.num_rows
+        move = Position(app_id, began, len(text))
+        flush = self.pending.setdefault(table.name, Flush(table))
+        flush.add(Batch(table, made, (move,), received=made.num_rows))
 
     def reporter(self, path: Path) -> str:
         """A reporter of its own for a file, the same at every replay."""
-        return name_hash(self.cluster, str(self.scenario["name"]), plain_name(path))
+        return name_hash(self.cluster, self.name, plain_name(path))
 
     def reports(self, made: Iterable[Report]) -> pa.Table:
         """Reports as rows."""
@@ -96,12 +110,35 @@ def replay(
         raise ConfigError(f"{evidence} holds no scenario.json: it is not a run of the lab.")
     scenario = json.loads(described.read_text(encoding="utf-8"))
     ended = read_at or _instant(scenario["ended_at_ms"])
-    work = _Replay(evidence, scenario, lake, cluster, ended, Counter())
+    work = _Replay(evidence, scenario, lake, cluster, ended, {})
     _cluster(work)
     _metrics(work)
     _clients(work)
     _scans(work)
-    return dict(sorted(work.counts.items()))
+    counts: Counter[str] = Counter()
+    for flush in work.pending.values():
+        data = flush.data()
+        lake.append(flush.table, data, flush.positions)
+        counts[flush.table.name] += data.num_rows
+    counts[LOG_RECORDS.name] += _logs(work)
+    return {table: count for table, count in sorted(counts.items()) if count}
+
+
+def _logs(work: _Replay) -> int:
+    """Log files of every host, by the same source that follows live ones; the rows written."""
+    sources = []
+    for host in sorted(path for path in (work.evidence / "logs").glob("*") if path.is_dir()):
+        settings = LogFilesSource(
+            kind="log_files",
+            name=f"{SOURCE}.{work.name}.{host.name}",
+            paths=(f"{glob.escape(str(host))}/*.log",),
+            host=host.name,
+        )
+        surroundings = Surroundings(work.cluster, once=True)
+        sources.append(LogFiles(settings, surroundings, clock=work.read_at.timestamp))
+    agent = Agent(work.lake, sources, once=True)
+    agent.run()
+    return sum(counts.written for counts in agent.counts.values())
 
 
 def _cluster(work: _Replay) -> None:
