@@ -17,6 +17,9 @@ COMMANDS: dict[str, str] = {
     "read": "Show the events in a log file, at once.",
     "run": "Turn new evidence into facts and answers (Spark jobs).",
     "check": "Ask every expectation, alert, and fail if one has failed.",
+    "sql": "Ask the lake in Spark SQL, read-only.",
+    "lake": "Show and keep the lake's tables.",
+    "doctor": "Say what works on this machine, and what does not.",
 }
 
 

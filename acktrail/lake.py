@@ -226,16 +226,11 @@ class Lake:
         delta = self.open(table)
         if delta is None:
             return None
-        for commit in delta.history():
-            raw = commit.get("userMetadata")
-            if not raw:
-                continue
-            try:
-                noted = json.loads(raw)
-            except ValueError:
-                continue
-            if isinstance(noted, dict) and noted.get("job") == job:
-                return {str(k): int(v) for k, v in noted.get("consumed", {}).items()}
+        for limit in (20, None):  # nearly always among the newest commits
+            for commit in delta.history(limit):
+                noted = _noted(commit.get("userMetadata"))
+                if noted.get("job") == job:
+                    return {str(k): int(v) for k, v in noted.get("consumed", {}).items()}
         return None
 
     def _commit(self, table: Table, version: int) -> list[tuple[str, dict[str, Any]]] | None:
@@ -280,6 +275,15 @@ class Lake:
         if opened is None:
             raise LakeDamaged(f"{table.name}: could not be created at {self.path(table)}.")
         return opened
+
+
+def _noted(metadata: str | None) -> dict[str, Any]:
+    """What a job wrote beside its commit; empty for commits of others."""
+    try:
+        noted = json.loads(metadata or "{}")
+    except ValueError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
 
 
 def _position(delta: DeltaTable, app_id: str) -> int | None:

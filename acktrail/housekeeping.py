@@ -1,0 +1,110 @@
+"""Housekeeping of the lake: few small files, a retention per table, no reader disturbed.
+
+Bronze and the run tables are kept by delta-rs here; silver and gold by Spark, since no table is
+ever written or optimized by two engines. Optimizing rewrites files with dataChange=false, so that
+jobs know nothing new came; a job that has not read those files yet makes its table anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from deltalake.exceptions import CommitFailedError
+
+from acktrail.contracts import TABLES, Table
+from acktrail.errors import LakeBusy
+from acktrail.lake import Lake
+from acktrail.window import day_of, hour_of
+
+VACUUM_HOURS = 7 * 24
+"""Files no version names any more are kept this long, so that no reader loses one it reads."""
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """What a table holds."""
+
+    table: str
+    layer: str
+    version: int | None
+    rows: int
+    files: int
+    bytes: int
+
+
+def sizes(lake: Lake) -> Iterator[TableSize]:
+    """Every table with its version, rows, files and bytes, from the logs alone."""
+    import pyarrow as pa
+
+    for table in TABLES:
+        delta = lake.open(table)
+        if delta is None:
+            yield TableSize(table.name, table.layer, None, 0, 0, 0)
+            continue
+        actions = pa.table(delta.get_add_actions(flatten=False))
+        yield TableSize(
+            table.name,
+            table.layer,
+            int(delta.version()),
+            sum(int(n or 0) for n in actions.column("num_records").to_pylist()),
+            actions.num_rows,
+            sum(int(n or 0) for n in actions.column("size_bytes").to_pylist()),
+        )
+
+
+def optimize(lake: Lake, table: Table) -> dict[str, int]:
+    """Compact the small files of a delta-rs table and write a checkpoint."""
+    delta = lake.open(table)
+    if delta is None:
+        return {}
+    try:
+        done = delta.optimize.compact()
+    except CommitFailedError as error:
+        raise LakeBusy(f"{table.name}: a writer came between; run again. ({error})") from error
+    delta = lake.open(table)
+    if delta is not None:
+        delta.create_checkpoint()
+    return {
+        "files_added": int(done["numFilesAdded"]),
+        "files_removed": int(done["numFilesRemoved"]),
+    }
+
+
+def expires(table: Table, as_of: datetime) -> tuple[str, str] | None:
+    """The partition column and the first text of it still kept; None without a time partition."""
+    limit = as_of - timedelta(days=table.retention_days)
+    column = table.partition[0] if table.partition else ""
+    if column == "day":
+        return column, day_of(limit)
+    if column in ("hour", "opened_hour"):
+        return column, hour_of(limit)
+    return None
+
+
+def has_expired(lake: Lake, table: Table, column: str, limit: str) -> bool:
+    """Whether any partition is past its retention, from the log alone."""
+    whole = lake.added(table, None)
+    return whole is not None and any((v.get(column) or "~") < limit for v in whole.partitions)
+
+
+def expire(lake: Lake, table: Table, column: str, limit: str) -> dict[str, int]:
+    """Delete rows of a delta-rs table whose partition *column* lies before *limit*."""
+    delta = lake.open(table)
+    if delta is None:
+        return {"rows_deleted": 0}
+    try:
+        done = delta.delete(f"{column} < '{limit}'")
+    except CommitFailedError as error:
+        raise LakeBusy(f"{table.name}: a writer came between; run again. ({error})") from error
+    return {"rows_deleted": int(done.get("num_deleted_rows") or 0)}
+
+
+def vacuum(lake: Lake, table: Table) -> dict[str, int]:
+    """Remove files no version of the last week names; the engine does not matter here."""
+    delta = lake.open(table)
+    if delta is None:
+        return {}
+    gone = delta.vacuum(retention_hours=VACUUM_HOURS, dry_run=False)
+    return {"files_deleted": len(gone)}
