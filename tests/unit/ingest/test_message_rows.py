@@ -1,0 +1,177 @@
+"""Per-message rows become reports that say exactly the same, against a naive reading."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acktrail.cli import main
+from acktrail.contracts.bronze import AUDIT_REPORTS
+from acktrail.contracts.vocabulary import Tier
+from acktrail.errors import UsageError
+from acktrail.lake import Lake
+from acktrail.wire import BLOCK_BITS, decode_runs
+from ingest.audit_files import ingest_files
+from ingest.message_rows import message_reports
+
+AT = datetime(2026, 1, 31, tzinfo=UTC)
+ROW = st.fixed_dictionaries(
+    {
+        "session": st.sampled_from(["s1", "s2"]),
+        "topic": st.sampled_from(["orders", "pay"]),
+        "seq": st.one_of(st.integers(0, 40), st.integers(32_760, 32_775)),
+        "tier": st.sampled_from(["sent", "acked", "delivered", "in_log", "failed"]),
+        "time": st.integers(0, 300_000),
+        "group": st.sampled_from([None, "g"]),
+        "partition": st.one_of(st.none(), st.integers(0, 1)),
+        "offset": st.one_of(st.none(), st.integers(0, 60)),
+        "leader_epoch": st.one_of(st.none(), st.integers(0, 3)),
+        "error": st.sampled_from([None, "NOT_ENOUGH_REPLICAS"]),
+    }
+)
+SCHEMA = pa.schema(
+    [
+        *[(n, pa.string()) for n in ("session", "topic", "tier", "group", "error")],
+        *[(n, pa.int64()) for n in ("seq", "time", "partition", "offset", "leader_epoch")],
+    ]
+)
+
+
+def seen(reports) -> set[tuple]:
+    """Every (place, seq, offset) the reports speak of."""
+    found = set()
+    for r in reports:
+        if r.tier is Tier.HEARTBEAT:
+            continue
+        runs = decode_runs(r.ids)
+        error = next(iter(r.errors), "")
+        for i in range(runs.starts.size):
+            for k in range(int(runs.lengths[i])):
+                seq = (r.block << BLOCK_BITS) + int(runs.starts[i]) + k
+                at = None if runs.offsets is None else int(runs.offsets[i]) + k
+                found.add((r.session, r.topic, r.tier.value, r.group, r.partition, error, seq, at))
+    return found
+
+
+def naive(listed) -> set[tuple]:
+    return {
+        (
+            *(r["session"], r["topic"], r["tier"], r["group"] or ""),
+            *(-1 if r["partition"] is None else r["partition"], r["error"] or ""),
+            *(r["seq"], r["offset"]),
+        )
+        for r in listed
+    }
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(ROW, max_size=40))
+def test_reports_say_what_the_rows_say(listed):
+    table = pa.Table.from_pylist(listed, schema=SCHEMA)
+    reports = message_reports(table, "ab" * 16, 0, 1)
+    assert seen(reports) == naive(listed)
+    records = Counter()
+    for r in reports:
+        records[r.tier.value] += r.records
+    assert {t: n for t, n in records.items() if n} == Counter(r["tier"] for r in listed)
+    keys = [(r.session, r.topic, r.partition, r.tier, r.group, r.block, r.part) for r in reports]
+    assert len(keys) == len(set(keys))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(ROW, min_size=1, max_size=30))
+def test_the_first_id_of_every_minute(listed):
+    table = pa.Table.from_pylist(listed, schema=SCHEMA)
+    got = {
+        (r.session, r.topic, minute): seq
+        for r in message_reports(table, "ab" * 16, 0, 1)
+        if r.tier is Tier.HEARTBEAT
+        for minute, seq in zip(r.minutes[::2], r.minutes[1::2], strict=True)
+    }
+    wanted: dict[tuple, int] = {}
+    for r in listed:
+        if r["tier"] == "sent":
+            key = (r["session"], r["topic"], r["time"] // 60_000)
+            wanted[key] = min(r["seq"], wanted.get(key, 1 << 60))
+    assert got == wanted
+
+
+def sent(count: int) -> list[dict]:
+    return [
+        {"session": "s", "topic": "t", "seq": n, "tier": "sent", "time": 1_760_000_000_000 + n}
+        for n in range(count)
+    ]
+
+
+def test_a_file_is_read_once_whatever_its_form(tmp_path):
+    lake = Lake(tmp_path / "lake")
+    lines = tmp_path / "a.jsonl"
+    lines.write_text("".join(json.dumps(r) + "\n" for r in sent(500)))
+    parquet = tmp_path / "b.parquet"
+    pq.write_table(pa.Table.from_pylist(sent(700)), parquet)
+    first = ingest_files([lines, parquet], lake, "c", AT)
+    assert [(f["rows"], f["new"]) for f in first] == [(500, 500), (700, 700)]
+    again = ingest_files([parquet, lines], lake, "c", AT)
+    assert [f["new"] for f in again] == [0, 0]
+    stored = lake.read(AUDIT_REPORTS, columns=["tier", "records"]).to_pylist()
+    assert sum(r["records"] for r in stored if r["tier"] == "sent") == 1200
+
+
+def test_killed_after_a_commit_it_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("ingest.message_rows.ROWS_AT_A_TIME", 100)
+    parquet = tmp_path / "b.parquet"
+    pq.write_table(pa.Table.from_pylist(sent(450)), parquet)
+    lake = Lake(tmp_path / "lake")
+    append, commits = lake.append, []
+
+    def dies(*args, **kwargs):
+        if len(commits) == 2:
+            raise KeyboardInterrupt
+        commits.append(append(*args, **kwargs))
+
+    monkeypatch.setattr(lake, "append", dies)
+    with pytest.raises(KeyboardInterrupt):
+        ingest_files([parquet], lake, "c", AT)
+    monkeypatch.setattr(lake, "append", append)
+    (done,) = ingest_files([parquet], lake, "c", AT)
+    assert done["new"] == 250
+    stored = lake.read(AUDIT_REPORTS, columns=["records"]).to_pylist()
+    assert sum(r["records"] for r in stored) == 450
+
+
+WRONG = [
+    # what is wrong                    rows                                   the error names
+    ("a column is missing", [{"session": "s", "topic": "t", "seq": 1, "tier": "sent"}], "time"),
+    ("an unknown tier", [{**sent(1)[0], "tier": "posted"}], "posted"),
+    ("a tier without ids", [{**sent(1)[0], "tier": "scanned"}], "scanned"),
+    ("a negative seq", [{**sent(1)[0], "seq": -1}], "below 0"),
+    ("a null", [{**sent(1)[0], "session": None}, *sent(1)], "session is null"),
+    ("no number", [{**sent(1)[0], "seq": "x"}], "cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("listed", "named"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG])
+def test_wrong_rows_are_refused_whole(tmp_path, listed, named):
+    file = tmp_path / "wrong.jsonl"
+    file.write_text("".join(json.dumps(r) + "\n" for r in listed))
+    lake = Lake(tmp_path / "lake")
+    with pytest.raises(UsageError, match=named):
+        ingest_files([file], lake, "c", AT)
+    assert not lake.exists(AUDIT_REPORTS)
+
+
+def test_the_command(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(json.dumps(r) + "\n" for r in sent(5)))
+    args = ["ingest", "audits", str(file), "--lake", str(tmp_path / "lake"), "--format", "json"]
+    done = CliRunner().invoke(main, args)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"file": str(file), "rows": 5, "new": 5, "reports": 2}
