@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "check": "Ask every expectation, alert, and fail if one has failed.",
     "sql": "Ask the lake in Spark SQL, read-only.",
     "lake": "Show and keep the lake's tables.",
+    "lab": "A real Kafka cluster on loopback, real faults, and the truth.",
     "doctor": "Say what works on this machine, and what does not.",
 }
 

@@ -1,0 +1,132 @@
+"""The process that holds a cluster up between commands: `python -m lab.keeper VERSION`.
+
+The brokers die with it, however it ends. `state.json` in the scratch root says where it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from acktrail.errors import AcktrailError, LabError
+from lab.cluster import Cluster, cluster
+from lab.scratch import born, reap, scratch_root
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def bring_up(version: str, within: float = 180.0) -> dict[str, Any]:
+    """Start a keeper apart from this process and wait until its cluster serves."""
+    if running() is not None:
+        raise LabError(
+            "a cluster is already up. See `acktrail lab status`, or `acktrail lab down`."
+        )
+    _forget()
+    messages = scratch_root() / "keeper.log"
+    with messages.open("wb") as log:
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", "lab.keeper", version],
+            cwd=_PACKAGE,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + within
+    while (state := running()) is None:
+        if keeper.poll() is not None:
+            said = messages.read_text(errors="replace").strip().splitlines()
+            raise LabError(said[-1] if said else "the cluster ended before it was up")
+        if time.monotonic() > deadline:
+            keeper.send_signal(signal.SIGTERM)
+            raise LabError(f"the cluster was not up after {within:.0f} s")
+        time.sleep(0.2)
+    return state
+
+
+def take_down(within: float = 30.0) -> bool:
+    """End the keeper and its cluster, or remove what a dead one left; whether one was up."""
+    state = running()
+    if state is not None:
+        os.kill(state["pid"], signal.SIGTERM)
+        deadline = time.monotonic() + within
+        while born(state["pid"]) == state["born"] and not _zombie(state["pid"]):
+            if time.monotonic() > deadline:
+                os.kill(state["pid"], signal.SIGKILL)
+                break
+            time.sleep(0.1)
+    _forget()
+    reap()
+    return state is not None
+
+
+def running() -> dict[str, Any] | None:
+    """What the keeper wrote about its cluster, if it is alive."""
+    try:
+        state: dict[str, Any] = json.loads(_state_file().read_text())
+    except (OSError, ValueError):
+        return None
+    alive = born(state["pid"]) == state["born"] and not _zombie(state["pid"])
+    return state if alive else None
+
+
+def _zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def _state_file() -> Path:
+    return scratch_root() / "state.json"
+
+
+def _forget() -> None:
+    _state_file().unlink(missing_ok=True)
+
+
+def _state(nodes: Cluster) -> dict[str, Any]:
+    brokers = [
+        {
+            "id": broker.id,
+            "pid": broker.process.pid if broker.process is not None else None,
+            "client_port": broker.proxy_port,
+            "direct_port": broker.internal_port,
+            "exporter_port": broker.exporter_port,
+            "logs": str(broker.logs),
+        }
+        for broker in nodes.brokers.values()
+    ]
+    return {
+        "pid": os.getpid(),
+        "born": born(os.getpid()),
+        "kafka": nodes.version,
+        "bootstrap": nodes.bootstrap,
+        "direct": nodes.direct,
+        "brokers": brokers,
+    }
+
+
+def main(version: str) -> None:
+    """Hold a cluster up until SIGTERM."""
+    stop = signal.sigwait
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    try:
+        with cluster(version) as nodes:
+            written = _state_file().with_suffix(".new")
+            written.write_text(json.dumps(_state(nodes), indent=1))
+            written.rename(_state_file())
+            stop({signal.SIGTERM, signal.SIGINT})
+            _forget()
+    except AcktrailError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

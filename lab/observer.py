@@ -1,0 +1,96 @@
+"""Watching a run from the side: metric scrapes and cluster snapshots, every few seconds."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import TopicPartition
+
+from lab import exporter, snapshots
+from lab.cluster import Cluster
+from lab.processes import now_ms
+from lab.scenario import Scenario
+
+_SCRAPE_EVERY = 4.0
+_SNAPSHOT_EVERY = 4.0
+
+
+class Observer:
+    """Two threads that write what they see into the evidence directory until stopped."""
+
+    def __init__(self, cluster: Cluster, scenario: Scenario, evidence: Path) -> None:
+        self._cluster = cluster
+        self._scenario = scenario
+        self._metrics = evidence / "metrics"
+        self._states = evidence / "cluster"
+        self._metrics.mkdir(parents=True, exist_ok=True)
+        self._states.mkdir(parents=True, exist_ok=True)
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._admin = snapshots.observer(cluster.direct)
+        groups = {consumer.group for consumer in scenario.consumers}
+        self._commits = snapshots.Commits(cluster.direct, groups)
+        self._targets = {b.host: ("broker", b.exporter_port) for b in cluster.brokers.values()}
+        self._threads = [
+            threading.Thread(target=self._repeat, args=each, daemon=True)
+            for each in ((self.scrape, _SCRAPE_EVERY), (self.snapshot, _SNAPSHOT_EVERY))
+        ]
+
+    def start(self) -> None:
+        """Write the settings of topics and brokers, then begin to watch."""
+        topics = [topic.name for topic in self._scenario.topics]
+        rows = snapshots.config_states(self._admin, topics, list(self._cluster.brokers))
+        self._append(self._states / "configs.jsonl", rows)
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop watching, with what is under way finished."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(30)
+        self._commits.close()
+
+    def watch(self, host: str, role: str, port: int) -> None:
+        """Scrape one more exporter from now on."""
+        self._targets[host] = (role, port)
+
+    def scrape(self) -> None:
+        """Ask every exporter once; who does not answer leaves no line, as with any scraper."""
+        for host, (role, port) in list(self._targets.items()):
+            text = exporter.scrape(port)
+            if text is not None:
+                row = {"at_ms": now_ms(), "instance": f"{host}:{port}", "job": role, "text": text}
+                self._append(self._metrics / f"{host}.jsonl", [row])
+
+    def snapshot(self) -> None:
+        """Ask the cluster for the state of every partition and group of the scenario."""
+        topics = [topic.name for topic in self._scenario.topics]
+        rows = snapshots.partition_states(self._admin, topics)
+        self._append(self._states / "states.jsonl", rows)
+        groups: dict[str, list[TopicPartition]] = {}
+        for consumer in self._scenario.consumers:
+            groups[consumer.group] = [
+                TopicPartition(row["topic"], row["partition"])
+                for row in rows
+                if row["topic"] == consumer.topic
+            ]
+        commits = self._commits.rows(self._admin, {g: p for g, p in groups.items() if p})
+        ids = {row["topic"]: row["topic_id"] for row in rows}
+        for commit in commits:
+            commit["topic_id"] = ids.get(commit["topic"], "")
+        self._append(self._states / "groups.jsonl", commits)
+
+    def _repeat(self, work: Callable[[], None], seconds: float) -> None:
+        while not self._stop.is_set():
+            work()
+            self._stop.wait(seconds)
+
+    def _append(self, path: Path, rows: list[dict[str, Any]]) -> None:
+        with self._lock, path.open("a") as file:
+            for row in rows:
+                file.write(json.dumps(row) + "\n")

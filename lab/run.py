@@ -1,0 +1,283 @@
+"""Running one scenario: clients, faults, evidence, truth."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acktrail.errors import LabError
+from lab import snapshots
+from lab.clients import Client, start_consumer, start_producer
+from lab.cluster import REPLICA_LAG_MS, Cluster
+from lab.faults import Fault
+from lab.observer import Observer
+from lab.processes import Process, now_ms
+from lab.scan import scan_topic
+from lab.scenario import Producer, Scenario
+from lab.steps import wait_until
+from lab.truth import Truth, establish
+
+_BROKER_LOGS = ("server.log", "controller.log", "state-change.log")
+_DELIVERY_TIMEOUT_MS = 120_000
+
+
+@dataclass
+class Run:
+    """One scenario under way on one cluster, leaving its traces in a directory."""
+
+    scenario: Scenario
+    cluster: Cluster
+    evidence: Path
+    clients: dict[str, Client] = field(default_factory=dict)
+    journal: list[dict[str, Any]] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    _deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._admin = snapshots.observer(self.cluster.direct)
+        self._observer = Observer(self.cluster, self.scenario, self.evidence)
+        self._under_way: list[Fault] = []
+        self._ended = 0
+        self._log_starts = {path: _size(path) for path in self._broker_logs()}
+
+    def perform(self) -> Truth:
+        """Do everything; whatever happens, the clients are stopped and the faults mended."""
+        self._deadline = time.monotonic() + self.scenario.within_s
+        began = now_ms()
+        try:
+            snapshots.create_topics(self._admin, self.scenario.topics)
+            self._start_clients()
+            for step in self.scenario.steps:
+                self._check_time()
+                step.do(self)
+            self._finish()
+        finally:
+            self._stop_all()
+        self._write("faults.json", self.journal)
+        self._write("scenario.json", self._settings(began))
+        self._copy_broker_logs()
+        return establish(self.evidence)
+
+    # What steps and faults ask for.
+
+    def process_of(self, broker: int) -> Process:
+        """The process of a broker that was started."""
+        process = self.cluster.brokers[broker].process
+        if process is None:
+            raise LabError(f"broker {broker} was never started")
+        return process
+
+    def client(self, name: str) -> Client:
+        """A started client."""
+        try:
+            return self.clients[name]
+        except KeyError:
+            raise LabError(f"{self.scenario.name}: no client {name} has been started") from None
+
+    def launch(self, name: str) -> None:
+        """Start a client of the scenario."""
+        for consumer in self.scenario.consumers:
+            if consumer.name == name:
+                client = start_consumer(self.cluster, consumer, self.evidence)
+                self._join(client, "consumer")
+        for producer in self.scenario.producers:
+            if producer.name == name:
+                client = start_producer(self.cluster, producer, self.evidence)
+                self._join(client, "producer")
+
+    def begin(self, fault: Fault) -> None:
+        """Begin a fault and record when."""
+        self._record(fault, "start")
+        self._under_way.append(fault)
+        fault.start(self)
+
+    def end(self, fault: Fault) -> None:
+        """End a fault and record when."""
+        fault.stop(self)
+        if fault in self._under_way:
+            self._under_way.remove(fault)
+        self._record(fault, "stop")
+
+    def note(self, name: str, value: Any) -> None:
+        """Keep a fact about what happened."""
+        self.notes[name] = value
+
+    def partition(self, topic: str, partition: int) -> dict[str, Any] | None:
+        """The state of one partition now."""
+        for row in snapshots.partition_states(self._admin, [topic]):
+            if row["partition"] == partition:
+                return row
+        return None
+
+    def wait_in_sync(self) -> None:
+        """Wait until every replica of the scenario's topics is in sync."""
+        topics = [topic.name for topic in self.scenario.topics]
+        snapshots.wait_in_sync(self._admin, topics, min(90.0, self.seconds_left()))
+
+    def seconds_left(self) -> float:
+        """Until the bound of the run."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    # The course of a run.
+
+    def _start_clients(self) -> None:
+        self._observer.start()
+        for consumer in self.scenario.consumers:
+            if not consumer.starts_later:
+                self.launch(consumer.name)
+        for name, client in self.clients.items():
+            if not wait_until(client.has_partitions, 60):
+                raise LabError(f"consumer {name} was not assigned a partition within 60 s")
+        for producer in self.scenario.producers:
+            if not producer.starts_later:
+                self.launch(producer.name)
+
+    def _join(self, client: Client, role: str) -> None:
+        self.clients[client.name] = client
+        if client.exporter_port is not None:
+            self._observer.watch(client.host, role, client.exporter_port)
+
+    def _finish(self) -> None:
+        """Producers end, the cluster heals, consumers catch up, the dust settles, we look."""
+        for producer in self.scenario.producers:
+            client = self.client(producer.name)
+            if not producer.unfinished and not wait_until(client.has_ended, self.seconds_left()):
+                raise LabError(
+                    f"{self.scenario.name}: {producer.name} had not finished after "
+                    f"{self.scenario.within_s} s"
+                )
+        if not self.scenario.ends_broken:
+            for fault in list(self._under_way):
+                self.end(fault)
+            self.wait_in_sync()
+        self._catch_up()
+        time.sleep(min(self._settling_seconds(), self.seconds_left()))
+        self._observer.snapshot()
+        self._observer.scrape()
+        for topic in self.scenario.topics:
+            scan_topic(
+                self.cluster.direct, topic.name, self.evidence / "scan" / f"{topic.name}.jsonl"
+            )
+        self._observer.snapshot()
+        self._ended = now_ms()
+
+    def _catch_up(self) -> None:
+        """Give consumers the time to read to the end, then let them leave in good order."""
+        ends = self._ends()
+
+        def caught_up() -> bool:
+            return all(
+                self.client(consumer.name).progress.update().next_offsets.get(place, 0) >= end
+                for consumer in self.scenario.consumers
+                for place, end in ends.items()
+                if place[0] == consumer.topic
+            )
+
+        wait_until(caught_up, min(60.0, self.seconds_left()))
+        for consumer in self.scenario.consumers:
+            self.client(consumer.name).process.terminate(20)
+
+    def _ends(self) -> dict[tuple[str, int], int]:
+        topics = [topic.name for topic in self.scenario.topics]
+        return {
+            (row["topic"], row["partition"]): row["latest_offset"] or 0
+            for row in snapshots.partition_states(self._admin, topics)
+        }
+
+    def _settling_seconds(self) -> float:
+        """How long until a look at the log decides.
+
+        Two answers under one epoch must lie 2 x replica.lag.time.max.ms apart; an id without an
+        offset is decided by a scan that begins replica.lag.time.max.ms + delivery.timeout.ms after
+        the producer's last word.
+        """
+        last_stop = max((entry["at_ms"] for entry in self.journal), default=0)
+        ready = last_stop + 2 * REPLICA_LAG_MS + 1000
+        for producer in self.scenario.producers:
+            client = self.client(producer.name)
+            if producer.unfinished:
+                continue
+            if producer.acks == "0" or client.progress.failed or client.process.exit_code:
+                said = int(client.output.stat().st_mtime * 1000)
+                ready = max(ready, said + REPLICA_LAG_MS + _delivery_timeout(producer) + 1000)
+        return max(0.0, (ready - now_ms()) / 1000)
+
+    def _stop_all(self) -> None:
+        """Clients end before the cluster is mended: what a broken run leaves says nothing more."""
+        self._observer.stop()
+        for client in self.clients.values():
+            client.process.kill()
+        for fault in list(self._under_way):
+            self._under_way.remove(fault)
+            try:
+                fault.stop(self)
+            except LabError:
+                continue  # The run's own error says more; the cluster ends with the run.
+
+    def _check_time(self) -> None:
+        if self.seconds_left() == 0:
+            raise LabError(f"{self.scenario.name}: not done after {self.scenario.within_s} s")
+
+    # What is left on disk.
+
+    def _record(self, fault: Fault, phase: str) -> None:
+        self.journal.append(
+            {"fault": fault.name, "target": fault.target, "phase": phase, "at_ms": now_ms()}
+        )
+
+    def _settings(self, began: int) -> dict[str, Any]:
+        scenario = self.scenario
+        return {
+            "name": scenario.name,
+            "question": scenario.question,
+            "kafka": self.cluster.version,
+            "began_at_ms": began,
+            "ended_at_ms": self._ended,
+            "replica_lag_time_max_ms": REPLICA_LAG_MS,
+            "notes": self.notes,
+            "topics": [asdict(topic) for topic in scenario.topics],
+            "producers": [
+                {**asdict(each), "host": each.host, "prefix": self.client(each.name).prefix}
+                for each in scenario.producers
+            ],
+            "consumers": [{**asdict(each), "host": each.host} for each in scenario.consumers],
+            "expect": {
+                name: {
+                    key: [value.start, value.stop - 1] if isinstance(value, range) else value
+                    for key, value in vars(expect).items()
+                }
+                for name, expect in scenario.expect.items()
+            },
+        }
+
+    def _write(self, name: str, content: Any) -> None:
+        (self.evidence / name).write_text(json.dumps(content, indent=1) + "\n")
+
+    def _broker_logs(self) -> list[Path]:
+        return [b.logs / name for b in self.cluster.brokers.values() for name in _BROKER_LOGS]
+
+    def _copy_broker_logs(self) -> None:
+        for broker in self.cluster.brokers.values():
+            target = self.evidence / "logs" / broker.host
+            target.mkdir(parents=True, exist_ok=True)
+            for name in _BROKER_LOGS:
+                source = broker.logs / name
+                if source.exists():
+                    with source.open("rb") as file, (target / name).open("wb") as copy:
+                        file.seek(self._log_starts.get(source, 0))
+                        shutil.copyfileobj(file, copy)
+
+
+def _delivery_timeout(producer: Producer) -> int:
+    names = ("delivery.timeout.ms", "message.timeout.ms")
+    given = [producer.settings[name] for name in names if name in producer.settings]
+    default = 300_000 if producer.kind == "python" else _DELIVERY_TIMEOUT_MS
+    return int(given[0]) if given else default
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,28 @@
+"""Fewer replicas in sync than the topic demands, and default retries: only the time runs out."""
+
+from lab.faults import KillBroker
+from lab.scenario import SOME, Consumer, Expect, Producer, Scenario, Topic
+from lab.steps import Acked, Failed, Start, Stop
+
+SCENARIO = Scenario(
+    name="not-enough-replicas-default-retries",
+    question="With min.insync.replicas unmet and default retries, what ends the retrying?",
+    topics=(Topic("transfers-default", settings={"min.insync.replicas": "3"}),),
+    producers=(
+        Producer(
+            "transfer",
+            "transfers-default",
+            messages=3000,
+            per_second=100,
+            settings={"request.timeout.ms": "4000", "delivery.timeout.ms": "12000"},
+        ),
+    ),
+    consumers=(Consumer("settlement", "transfers-default", group="settlement-default"),),
+    steps=(
+        Acked("transfer", 300),
+        Start(KillBroker(3)),
+        Failed("transfer", 200),
+        Stop(KillBroker(3)),
+    ),
+    expect={"transfer": Expect(cause="delivery_timeout", lost_told=SOME)},
+)

@@ -1,0 +1,186 @@
+"""What the cluster says of itself, asked with AdminClient past the proxy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import (
+    Consumer,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+    TopicDescription,
+)
+
+from acktrail.errors import LabError
+from lab.processes import now_ms
+from lab.scenario import Topic
+
+_WITHIN = 3.0
+Row = dict[str, Any]
+
+
+def observer(bootstrap: str) -> AdminClient:
+    """An AdminClient that does not complain on stderr when a broker dies: that is the plan."""
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "client.id": "lab"})
+
+
+def create_topics(admin: AdminClient, topics: Iterable[Topic], within: float = 60.0) -> None:
+    """Create *topics* and wait until every partition has a leader and all replicas in sync."""
+    wanted = list(topics)
+    new = [
+        NewTopic(
+            topic.name,
+            num_partitions=len(topic.replicas),
+            replica_assignment=[list(replicas) for replicas in topic.replicas],
+            config=dict(topic.settings),
+        )
+        for topic in wanted
+    ]
+    for name, done in admin.create_topics(new, operation_timeout=within).items():
+        try:
+            done.result(within)
+        except KafkaException as error:
+            raise LabError(f"topic {name} could not be created: {error.args[0].str()}") from error
+    wait_in_sync(admin, [topic.name for topic in wanted], within)
+
+
+def wait_in_sync(admin: AdminClient, topics: list[str], within: float = 90.0) -> None:
+    """Wait until all replicas of *topics* are in sync and each partition has a leader."""
+    deadline = time.monotonic() + within
+    while True:
+        rows = partition_states(admin, topics)
+        if rows and all(
+            row["leader"] >= 0 and len(row["isr"]) == len(row["replicas"]) for row in rows
+        ):
+            return
+        if time.monotonic() > deadline:
+            behind = [f"{row['topic']}-{row['partition']} isr {row['isr']}" for row in rows]
+            raise LabError(f"replicas were not in sync after {within:.0f} s: {behind}")
+        time.sleep(0.3)
+
+
+def partition_states(admin: AdminClient, topics: list[str]) -> list[Row]:
+    """One row per partition, with offsets where the leader answered."""
+    described = _settled(admin.describe_topics(TopicCollection(topics), request_timeout=_WITHIN))
+    rows = [row for each in described.values() for row in _partitions(each)]
+    for spec, names in (
+        (OffsetSpec.earliest(), ("earliest_offset", None)),
+        (OffsetSpec.latest(), ("latest_offset", "leader_epoch")),
+    ):
+        _add_offsets(admin, rows, spec, names)
+    return rows
+
+
+class Commits:
+    """What groups have committed, asked as a member would, without joining.
+
+    Not with `AdminClient.list_consumer_group_offsets`: asked while the coordinator is being loaded
+    it ends the process with a segmentation fault (librdkafka 2.16 against Kafka 4.3).
+    """
+
+    def __init__(self, bootstrap: str, groups: Iterable[str]) -> None:
+        settings = {"bootstrap.servers": bootstrap, "log_level": 0, "enable.auto.commit": False}
+        self._readers = {group: Consumer({**settings, "group.id": group}) for group in groups}
+
+    def rows(self, admin: AdminClient, places: dict[str, list[TopicPartition]]) -> list[Row]:
+        """One row per group and partition, with the commit's metadata and the group's state."""
+        listed = _settled({"": admin.list_consumer_groups(request_timeout=_WITHIN)})
+        states = {each.group_id: each.state.name for each in listed[""].valid} if listed else {}
+        rows = []
+        for group, partitions in places.items():
+            try:
+                answers = self._readers[group].committed(partitions, timeout=_WITHIN)
+            except KafkaException:
+                continue  # No coordinator just now.
+            rows += [_commit(group, each, states.get(group)) for each in answers]
+        return rows
+
+    def close(self) -> None:
+        """Close the readers."""
+        for reader in self._readers.values():
+            reader.close()
+
+
+def config_states(admin: AdminClient, topics: list[str], brokers: list[int]) -> list[Row]:
+    """One row per topic and broker with its effective settings, secrets left out."""
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+    resources += [ConfigResource(ResourceType.BROKER, str(id)) for id in brokers]
+    rows = []
+    for asked in resources:  # One by one: a call takes one broker only.
+        answer = _settled(admin.describe_configs([asked], request_timeout=_WITHIN))
+        resource, entries = next(iter(answer.items()), (asked, {}))
+        settings = {name: entry.value for name, entry in entries.items() if not entry.is_sensitive}
+        kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
+        rows.append(
+            {"at_ms": now_ms(), "entity_kind": kind, "entity": resource.name, "settings": settings}
+        )
+    return rows
+
+
+def _settled(futures: dict[Any, Future[Any]]) -> dict[Any, Any]:
+    """The answers that came; a broker that is down answers nothing, and that is no error here."""
+    answers = {}
+    for key, future in futures.items():
+        try:
+            answers[key] = future.result(_WITHIN + 2)
+        except (KafkaException, TimeoutError):
+            continue
+    return answers
+
+
+def _partitions(topic: TopicDescription) -> list[Row]:
+    return [
+        {
+            "at_ms": now_ms(),
+            "topic": topic.name,
+            "topic_id": str(topic.topic_id).replace("+", "-").replace("/", "_"),  # As Kafka does.
+            "partition": each.id,
+            "leader": each.leader.id if each.leader is not None else -1,
+            "isr": sorted(node.id for node in each.isr),
+            "replicas": [node.id for node in each.replicas],
+            "earliest_offset": None,
+            "latest_offset": None,
+            "leader_epoch": None,
+        }
+        for each in topic.partitions
+    ]
+
+
+def _add_offsets(
+    admin: AdminClient, rows: list[Row], spec: OffsetSpec, names: tuple[str, str | None]
+) -> None:
+    offset_name, epoch_name = names
+    by_place = {(row["topic"], row["partition"]): row for row in rows if row["leader"] >= 0}
+    if not by_place:
+        return
+    asked = {TopicPartition(topic, number): spec for topic, number in by_place}
+    answers = _settled(admin.list_offsets(asked, request_timeout=_WITHIN))
+    for place, answer in answers.items():
+        row = by_place[place.topic, place.partition]
+        row[offset_name] = answer.offset
+        row["at_ms"] = now_ms()
+        if epoch_name is not None:
+            row[epoch_name] = answer.leader_epoch
+
+
+def _commit(group: str, place: TopicPartition, state: str | None) -> Row:
+    return {
+        "at_ms": now_ms(),
+        "group": group,
+        "topic": place.topic,
+        "partition": place.partition,
+        "committed_offset": place.offset if place.offset >= 0 else None,
+        "metadata": place.metadata,
+        "group_state": state,
+    }

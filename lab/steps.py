@@ -1,0 +1,169 @@
+"""The steps of a scenario: begin and end faults, start clients, and wait for something to be so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acktrail.errors import LabError
+from lab.faults import Fault
+
+if TYPE_CHECKING:
+    from lab.run import Run
+
+
+@dataclass(frozen=True)
+class Start:
+    """Begin a fault."""
+
+    fault: Fault
+
+    def do(self, run: Run) -> None:
+        """Record when, then break it."""
+        run.begin(self.fault)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """End a fault that was begun."""
+
+    fault: Fault
+
+    def do(self, run: Run) -> None:
+        """Mend it, then record when."""
+        run.end(self.fault)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Start a client that starts later."""
+
+    client: str
+
+    def do(self, run: Run) -> None:
+        """Start it."""
+        run.launch(self.client)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Let time pass."""
+
+    seconds: float
+
+    def do(self, run: Run) -> None:
+        """Sleep, but not past the bound of the run."""
+        time.sleep(min(self.seconds, run.seconds_left()))
+
+
+@dataclass(frozen=True)
+class Acked:
+    """Wait until a producer was told of that many more stored messages."""
+
+    producer: str
+    more: int
+    within: float = 60.0
+    or_go_on: bool = False
+    """Go on when the time is up, instead of failing."""
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        progress = run.client(self.producer).progress
+        goal = progress.update().acked + self.more
+        met = wait_until(lambda: progress.update().acked >= goal, self.within, pause=0.02)
+        if not met and not self.or_go_on:
+            raise LabError(
+                f"{self.producer} was told of {progress.acked} stored messages after "
+                f"{self.within:.0f} s, not of {goal}"
+            )
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Wait until a producer was told of that many failed messages."""
+
+    producer: str
+    count: int
+    within: float = 60.0
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        progress = run.client(self.producer).progress
+        if not wait_until(lambda: progress.update().failed >= self.count, self.within):
+            raise LabError(f"{self.producer} had {progress.failed} failures, not {self.count}")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Wait until a producer has ended by itself."""
+
+    producer: str
+    within: float = 120.0
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        process = run.client(self.producer).process
+        if not wait_until(lambda: not process.alive, self.within):
+            raise LabError(f"{self.producer} had not ended after {self.within:.0f} s")
+
+
+@dataclass(frozen=True)
+class Isr:
+    """Wait until a partition's in-sync set is exactly this."""
+
+    topic: str
+    brokers: tuple[int, ...]
+    partition: int = 0
+    within: float = 60.0
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        wanted = sorted(self.brokers)
+
+        def reached() -> bool:
+            row = run.partition(self.topic, self.partition)
+            return row is not None and row["isr"] == wanted
+
+        if not wait_until(reached, self.within, pause=0.3):
+            raise LabError(f"{self.topic}-{self.partition}: the in-sync set never was {wanted}")
+
+
+@dataclass(frozen=True)
+class InSync:
+    """Wait until every replica of every topic is in sync."""
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        run.wait_in_sync()
+
+
+@dataclass(frozen=True)
+class LeaderMoved:
+    """Wait until a partition is led by one of these."""
+
+    topic: str
+    brokers: tuple[int, ...]
+    partition: int = 0
+    within: float = 60.0
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+
+        def reached() -> bool:
+            row = run.partition(self.topic, self.partition)
+            return row is not None and row["leader"] in self.brokers
+
+        if not wait_until(reached, self.within, pause=0.3):
+            raise LabError(f"{self.topic}-{self.partition}: no leader among {self.brokers}")
+
+
+def wait_until(so: Callable[[], bool], within: float, pause: float = 0.1) -> bool:
+    """Whether *so* became true in time."""
+    deadline = time.monotonic() + within
+    while not so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
