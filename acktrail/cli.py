@@ -13,6 +13,7 @@ from acktrail.errors import AcktrailError
 
 COMMANDS: dict[str, str] = {
     # name: what `acktrail --help` says of it. The module is acktrail.commands.<name>.
+    "demo": "A recorded real incident through everything, offline.",
     "agent": "Read evidence from the configured sources into the lake.",
     "ingest": "Read audit files and recorded lab runs into the lake.",
     "read": "Show the events in a log file, at once.",

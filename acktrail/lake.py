@@ -110,6 +110,7 @@ class Lake:
                     delta,
                     fitting,
                     mode="append",
+                    schema_mode="merge",
                     commit_properties=CommitProperties(
                         app_transactions=transactions or None,
                         custom_metadata={"note": note} if note else None,
@@ -175,10 +176,17 @@ class Lake:
         if delta is None:
             return schema(table).empty_table().select(wanted)
         try:
-            found = delta.to_pyarrow_dataset().to_table(filter=where, columns=wanted)
+            data = delta.to_pyarrow_dataset()
+            present = [name for name in wanted if name in data.schema.names]
+            found = data.to_table(filter=where, columns=present)
         except (DeltaError, OSError, pa.ArrowInvalid) as error:
             raise _explained(table, self.path(table), error) from error
-        return found
+        # A table written before its contract grew a column reads as if it were null there.
+        for name in wanted:
+            if name not in present:
+                kind = schema(table).field(name).type
+                found = found.append_column(name, pa.nulls(found.num_rows, kind))
+        return found.select(wanted)
 
     def added(self, table: Table, since: int | None) -> Added | None:
         """What was added after version *since* (None: everything); None if not written yet."""

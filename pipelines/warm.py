@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -24,4 +25,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if "--archive" in sys.argv:
+        session.make_archive()
+    else:
+        main()

@@ -1,0 +1,49 @@
+# `make` alone prints this menu.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+export PYTHONPATH := $(CURDIR)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup servers airflow-env demo test lint docs bench soak lab clean
+
+help:  ## this menu
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready  ## the environment in .venv, Java, the jars, the start-up archive
+
+$(VENV)/.ready: requirements.lock pyproject.toml scripts/setup.sh
+	@bash scripts/setup.sh $(PYTHON) $(VENV)
+
+servers: setup  ## the servers the tests run against, from Debian's packages (needs root)
+	@bash scripts/servers.sh
+
+airflow-env:  ## Airflow in an environment of its own (.venv-airflow)
+	@bash scripts/airflow_env.sh
+
+demo: setup  ## a recorded real incident through everything, offline, about a minute
+	@$(BIN)/acktrail demo
+
+test: setup servers airflow-env  ## every test: unit, laws, Spark, real servers, real Airflow
+	@bash scripts/test.sh $(BIN)
+
+lint: setup  ## ruff, formatting, mypy strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+docs: setup  ## the pages made from code (docs/tables.md)
+	@$(BIN)/python -m acktrail.tables_page > docs/tables.md
+
+bench: setup servers  ## the same work by acktrail and by its peers, as ratios, in bench/results.json
+	@$(BIN)/python -m bench
+
+soak: setup servers  ## the long versions of the crash and fault tests
+	@ACKTRAIL_SOAK=1 $(BIN)/python -m pytest tests/integration
+
+lab: setup servers  ## every scenario of the lab on a real cluster
+	@$(BIN)/acktrail lab run --all --table
+
+clean:  ## remove what the targets above made here
+	@rm -rf $(VENV) .venv-airflow build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
