@@ -30,8 +30,19 @@ EVIDENCE: tuple[bytes, ...] = (
     b"record(s)",  # every wording of a batch that expired
     b"Batch Expired",  # Kafka 0.9
     b"metadata after",  # max.block.ms ran out
+    b"fetching metadata",
+    b"recoverable issue",  # the same since 3.9
     b"max blocking time",  # buffer.memory full
     b"kafka.common.errors.",  # an exception the application printed
+    b"SequenceException",  # exceptions printed without their package
+    b"FencedException",
+    b"EpochException",
+    b"ReplicasException",
+    b"FollowerException",
+    b"NetworkException",
+    b"TimeoutException",
+    b"TooLargeException",
+    b"ExhaustedException",
     b"kafka.clients.producer.",  # BufferExhaustedException, loggers of the producer
     b"kafka.common.KafkaException",
     b"sending",  # Error when sending, Exception thrown when sending, Error encountered sending
@@ -56,11 +67,12 @@ EVIDENCE: tuple[bytes, ...] = (
     b"Idempotence will be disabled",
     b"#producer-",  # librdkafka instances
     b"KafkaError",
+    b"NoBrokersAvailable",  # kafka-python
     b"KafkaTimeoutError",
     b"Local: ",  # librdkafka's own errors
     b"Broker: ",  # librdkafka's texts for broker errors
     b"brokers are down",
-    b"[retrying",  # sarama: state change to [retrying-2]
+    b"state change to [",  # sarama: state change to [retrying-2]
     b"Retrying batch",
     b"kafka server:",  # sarama's texts for broker errors
     b"kafka: ",
@@ -123,6 +135,8 @@ _CONTINUES = re.compile(
     | Suppressed:
     | (?:at|\.\.\.)\ 
     | Wrapped\ by:
+    | (?:Error:|Error\ Message:|topic-partition|retrying\ \(|splitting\ and|Going\ to\ request)\s
+    | (?:record\(s\)|ms\ has\ passed|on\ topic-partition|with\ correlation|due\ to)\s
     | Topic\ and\ partition\ to\ exceptions:              # acks=0 close, second line
     | \}
     """,
@@ -131,6 +145,9 @@ _CONTINUES = re.compile(
 _EXCEPTION = re.compile(
     rb"(?:[a-z_][\w$]{0,63}\.){1,12}[A-Z][\w$]{0,127}(?:Exception|Error|Throwable)\b"
 )
+# java.util.logging: a line of time, class and method, then "WARNING: message".
+_JUL_FIRST = re.compile(rb"[A-Z][a-z]{2} \d\d?, \d{4} .{0,20}[AP]M \S{1,200} \S{1,100}\Z")
+_JUL_SECOND = re.compile(rb"(?:SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ")
 _OPENS_BARE = re.compile(
     rb"Got error produce response|elivery failed|ailed to deliver|state change to \[retrying"
     rb"|Retrying batch|Failed to produce message|^KafkaTimeoutError|^KafkaJS|^% "
@@ -202,6 +219,7 @@ class Joiner:
         self._in_record = False
         self._headed = False
         self._exception_first = False
+        self._jul_first = False
         self._lines = 0
         self._bytes = 0
 
@@ -212,17 +230,19 @@ class Joiner:
         headed = has_header(shown)
         opens = (
             not self._in_record
-            or headed
+            or (headed and not (self._jul_first and _JUL_SECOND.match(shown)))
             or self._lines >= MAX_RECORD_LINES
             or self._bytes + size > MAX_RECORD_BYTES
-            or not self._continues(shown)
+            or not (headed or self._continues(shown))
         )
         if opens:
             self._in_record = True
             self._headed = headed
             self._exception_first = _EXCEPTION.match(shown) is not None
+            self._jul_first = headed and _JUL_FIRST.match(shown) is not None
             self._lines, self._bytes = 1, size
         else:
+            self._jul_first = False
             self._lines += 1
             self._bytes += size
         return opens

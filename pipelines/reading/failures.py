@@ -122,28 +122,35 @@ _BUFFER = re.compile(
 )
 _TOO_LARGE = re.compile(r"The message is \d{1,18} bytes when serialized which is larger than")
 _NOT_A_SEND = re.compile(
+    r"\[Consumer client|\[AdminClient |\[Admin client|ConsumerCoordinator|ConsumerConfig"
+    r"|KafkaConsumer|onsumer\.poll|eserializ|Call\(callName|AdminClient|ReplicaFetcher"
+    r"|\[Controller id|\[Partition |node assignment|getting metadata|offsets by times"
+    r"|position for partition|fetching topic|FetchSession|fetching metadata|ListenerContainer"
+    r"|\[GroupCoordinator|\[RaftManager|\[SocketServer|\[BrokerLifecycle|listTopics"
+    r"|describe[TC]|createTopics|create topics?\b"
+)
+_SOURCE_CODE = re.compile(
+    r"\bthrow new |\bassert\w*\(|\blog(?:ger)?\.\w{1,10}\(|System\.(?:out|err)|console\.\w{1,6}\(|"
+    r"\bprintf?\(|^\s*import |\bcatch \(|\"\);\s*\Z|\bnew \w{1,60}Exception\("
+)
+_A_SEND = re.compile(
     r"(?i)\bsend(?:ing)?\b|\bsent\b|produc(?:e|er|ing)\b|KafkaProducer|KafkaTemplate|publish"
     r"|recordcollector|batch|\bwrit(?:e|ing)\b"
 )
 
 
-def read_failure(lines: str, flat: str) -> Fields | None:
-    """What a record says of a failed send that no other text tells of."""
+def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
+    """What a record says of a failed send that no other text tells of, and where it begins to."""
     announced = next((words for words in _ANNOUNCED if words in flat), None)
     if announced is None and _NOT_A_SEND.search(flat) is not None:
         return None
+    if is_source_code(flat):
+        return None
     metadata, buffer = _METADATA.search(flat), _BUFFER.search(flat)
     name, message = _thrown(lines)
-    if (
-        metadata is None
-        and buffer is None
-        and announced is None
-        and not _counts(name, message, flat)
-    ):
-        return None
-    if "with key: {}" in flat or "topic {}" in flat or "topic %s" in flat or "${" in flat[:400]:
-        return None
     waited = metadata or buffer
+    if waited is None and announced is None and not _counts(name, message, flat):
+        return None
     fields: Fields = {
         "kind": "fatal_sequence" if name in FENCED else "send_failed",
         "detail": _detail(metadata is not None, buffer is not None, flat, announced),
@@ -158,7 +165,14 @@ def read_failure(lines: str, flat: str) -> Fields | None:
             partition = place.groupdict().get("partition")
             fields["partition"] = None if partition is None else int(partition)
             break
-    return fields
+    return fields, len(flat) if announced is None else flat.find(announced)
+
+
+def is_source_code(text: str) -> bool:
+    """Whether this is a line of a program, or its format string, and not what it prints."""
+    if "topic {}" in text or "topic %s" in text or "with key: {}" in text or "${" in text[:400]:
+        return True
+    return _SOURCE_CODE.search(text[:2000]) is not None
 
 
 def _thrown(lines: str) -> tuple[str | None, str | None]:
@@ -178,8 +192,10 @@ def _counts(name: str | None, message: str | None, flat: str) -> bool:
         return False
     if name in FENCED or name in _SENDING:
         return message is not None or _A_SEND.search(flat) is not None
-    if name in _SHARED:
-        return _A_SEND.search(flat) is not None and message is not None
+    if name in _SHARED and message is not None:
+        return _A_SEND.search(flat) is not None or flat.startswith(
+            "org.apache.kafka.common.errors."
+        )
     return False
 
 

@@ -96,6 +96,14 @@ SARAMA: tuple[Pattern, ...] = (
         "sarama_producer_errors",
         _delivered,
     ),
+    # errors.go, ErrOutOfBrokers: kafka: client has run out of available brokers to talk to
+    pattern(
+        "client has run out of available brokers",
+        r"client has run out of available brokers to talk to",
+        "connection_failure",
+        "sarama_out_of_brokers",
+        lambda _, __, text: "consum" not in text.lower(),
+    ),
 )
 
 

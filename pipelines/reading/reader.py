@@ -43,6 +43,8 @@ _UNREAD = (
 )
 """Words no unread record may hold: what has them and is no event is counted as unread."""
 
+_FAILED = ("xception", "metadata after", "sending", "Could not submit metrics to Kafka topic")
+
 _COMMENT = re.compile(r"\n[ \t]*(?://+|#+|\*|>)?[ \t]*")
 _WRAP = re.compile(r"\s*\n\s*")
 _PRODUCER = "[Producer clientId="
@@ -57,6 +59,8 @@ _OTHER_SPEAKER = re.compile(
 _OTHER_THREAD = re.compile(
     r"kafka-admin-client-thread|kafka-coordinator-heartbeat|\[Consumer client"
 )
+# java.util.logging prints a line of time, class and method, and the message on the next.
+_JUL = re.compile(r"[A-Z][a-z]{2} \d\d?, \d{4} .{0,20}[AP]M \S{1,200} \S{1,100}\Z")
 _TRANSACTIONAL = re.compile(r"\[TransactionalId (.{1,200})\] ?\Z")
 _PYTHON_PRODUCER = re.compile(r"<KafkaProducer client_id=([^\s>]{1,200})[^>]{0,200}>: ?\Z")
 
@@ -107,21 +111,18 @@ def _read(shown: Text, flat: str) -> Event | None:
 
 def _read_rest(shown: Text, flat: str) -> Event | None:
     """What has no announcing words of its own: kafkajs, delivery reports, exceptions."""
-    if "kafkajs" in flat or "KafkaJS" in flat or _is_kafkajs(shown):
+    if "kafkajs" in flat or "KafkaJS" in flat or shown.around.logger == "kafkajs":
         read = other_clients.read_kafkajs(flat, shown.fields)
         return None if read is None else _event(read[0], flat, len(flat), shown, read[1])
-    fields = None
     if "Local: " in flat or "Broker: " in flat or "KafkaError{" in flat:
-        fields = rdkafka.read_callback(flat)
-    if fields is None and ("xception" in flat or "metadata after" in flat or "sending" in flat):
-        fields = failures.read_failure(shown.lines, flat)
-    if fields is None and "Could not submit metrics to Kafka topic" in flat:
-        fields = failures.read_failure(shown.lines, flat)
-    return None if fields is None else _event(fields, flat, len(flat), shown, None)
-
-
-def _is_kafkajs(shown: Text) -> bool:
-    return shown.around.logger == "kafkajs"
+        report = None if failures.is_source_code(flat) else rdkafka.read_callback(flat)
+        if report is not None:
+            return _event(report, flat, len(flat), shown, None)
+    if any(words in flat for words in _FAILED):
+        failure = failures.read_failure(shown.lines, flat)
+        if failure is not None:
+            return _spoken(failure[0], flat, failure[1], shown)
+    return None
 
 
 def _spoken(fields: Fields, flat: str, position: int, shown: Text) -> Event | None:
@@ -176,7 +177,7 @@ def _event(fields: Fields, flat: str, position: int, shown: Text, layout: Layout
     lines = shown.lines
     first_line = lines.partition("\n")[0]
     if layout is None or (layout.level is None and layout.ts is None):
-        head = flat[: min(position, len(first_line))]
+        head = flat[: min(position, len(first_line) if not _JUL.match(first_line) else 400)]
         prefix = head.rfind(_PRODUCER)
         layout = read_head(head if prefix < 0 else head[:prefix], first_line)
     around = shown.around
