@@ -48,8 +48,8 @@ _FATAL = re.compile(
 )
 
 
-def read_line(text: str) -> tuple[Fields, Layout] | None:
-    """A line of librdkafka's own, if it speaks of a produce request's fate."""
+def read_line(text: str) -> tuple[Fields, Layout, int] | None:
+    """A line of librdkafka's own, if it speaks of a produce request's fate, and its place."""
     at = _AT_LINE.search(text)
     found = None if at is None else _LINE.search(text, at.start())
     if found is not None:
@@ -69,7 +69,7 @@ def read_line(text: str) -> tuple[Fields, Layout] | None:
     if fields is None:
         return None
     fields["client_id"] = instance or None
-    return fields, layout
+    return fields, layout, found.start()
 
 
 def _read_facility(facility: str, text: str) -> Fields | None:

@@ -10,6 +10,7 @@ import re
 
 from pipelines.reading import broker, consumer, failures, other_clients, producer, rdkafka
 from pipelines.reading.configs import read_block
+from pipelines.reading.errors import look_up
 from pipelines.reading.event import BROKER, KINDS, PRODUCER, Event, Reading, Unread
 from pipelines.reading.layout import Layout, Text, read_head, unwrap_record
 from pipelines.reading.pattern import Fields, Pattern
@@ -70,14 +71,22 @@ def read_record(text: str) -> Reading:
     shown = unwrap_record(text)
     lines = shown.lines
     event = _read(shown, _flat(lines))
-    if event is None and "\n" in lines:
-        event = _read(shown, _WRAP.sub("", lines))  # a token was cut where the line was wrapped
+    if "\n" in lines and (event is None or _seems_cut(event)):
+        # A word was cut where a terminal wrapped the line?
+        glued = _read(shown, _WRAP.sub("", lines))
+        if glued is not None and not (event is not None and _seems_cut(glued)):
+            event = glued
     if event is not None:
         return event
     for words in _UNREAD:
         if words in lines and "{}" not in lines and "%s" not in lines:
             return Unread(words)
     return None
+
+
+def _seems_cut(event: Event) -> bool:
+    """Whether a retry's error is no word that Kafka knows."""
+    return event.kind in ("retry", "split_retry") and look_up(event.error) is None
 
 
 def _flat(lines: str) -> str:
@@ -98,7 +107,7 @@ def _read(shown: Text, flat: str) -> Event | None:
     if "|" in flat or "#producer-" in flat:
         line = rdkafka.read_line(flat)
         if line is not None:
-            return _event(line[0], flat, 0, shown, line[1])
+            return _event(line[0], flat, line[2], shown, line[1])
     for pattern in PATTERNS:
         if pattern.marker in flat:
             read = pattern.read(flat)
