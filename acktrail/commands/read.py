@@ -6,6 +6,7 @@ import gzip
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -104,16 +105,20 @@ def _unread_row(file: str, record: Record, reason: str) -> dict[str, Any]:
     return {"file": file, "line": record.line, "reason": reason, "text": text}
 
 
-def _open(file: str) -> IO[bytes]:
+@contextmanager
+def _open(file: str) -> Iterator[IO[bytes]]:
     if file == "-":
-        return _decoded(sys.stdin.buffer, file)
+        yield _decoded(sys.stdin.buffer, file)
+        return
     path = Path(file)
     if path.is_dir():
         raise UsageError(f"{file} is a directory. Give files, e.g. {file}/*.log.")
     try:
-        return _decoded(path.open("rb"), file)
+        raw = path.open("rb")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+    with raw:
+        yield _decoded(raw, file)
 
 
 def _decoded(raw: IO[bytes], file: str) -> IO[bytes]:
@@ -123,8 +128,7 @@ def _decoded(raw: IO[bytes], file: str) -> IO[bytes]:
     if start == b"\x1f\x8b":
         return io.BufferedReader(gzip.GzipFile(filename=file, fileobj=stream))
     if start in (b"\xff\xfe", b"\xfe\xff"):
-        text = io.TextIOWrapper(stream, encoding="utf-16", errors="replace", newline="")
-        return io.BytesIO(text.read().encode("utf-8"))
+        return io.BytesIO(stream.read().decode("utf-16", "replace").encode("utf-8", "replace"))
     return stream
 
 

@@ -107,7 +107,7 @@ def unwrap_record(text: str) -> Text:
 
 
 def _unwrap_line(text: str) -> Text:
-    raw = text.encode("utf-8", "surrogateescape" if text.isascii() else "replace")
+    raw = text.encode("utf-8", "replace")
     inner = logtext.unwrap(raw)
     if len(inner) == len(raw):
         return Text(text, Layout())
@@ -120,14 +120,22 @@ def _unwrap_line(text: str) -> Text:
     return Text(shown, Layout(ts=read_timestamp(outer)))
 
 
+def _is_wrapped(line: str) -> bool:
+    raw = line.encode("utf-8", "replace")
+    return len(logtext.unwrap(raw)) != len(raw)
+
+
 _CRI_PARTIAL = re.compile(r"\d{4}-\d\d-\d\dT\S{1,30} (?:stdout|stderr) P ")
 
 
 def _unwrap_lines(text: str) -> Text:
+    lines = text.split("\n")
+    if "\x1b[" not in text and not any(_is_wrapped(line) for line in lines[:2]):
+        return Text(text.replace("\r", ""), Layout())
     shown: list[str] = []
     around: Layout | None = None
     joins = False
-    for line in text.split("\n"):
+    for line in lines:
         inner = _unwrap_line(line.rstrip("\r"))
         around = around or inner.around
         if joins and shown:

@@ -1,0 +1,81 @@
+"""`acktrail read`: files of every kind, one object per event."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+from click.testing import CliRunner
+
+from acktrail.cli import main
+
+LINE = (
+    "[2024-05-01 12:00:10,420] WARN [Producer clientId=p] Got error produce response with "
+    "correlation id 41 on topic-partition orders-3, retrying (4 attempts left). "
+    "Error: NOT_ENOUGH_REPLICAS (org.apache.kafka.clients.producer.internals.Sender)\n"
+)
+NOISE = "[2024-05-01 12:00:10,420] INFO nothing to see (com.example.App)\n"
+
+
+def read(*arguments, stdin=None):
+    done = CliRunner().invoke(main, ["read", *map(str, arguments)], input=stdin)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_json_has_file_line_and_every_field(tmp_path):
+    log = tmp_path / "app.log"
+    log.write_text(NOISE + LINE)
+    (event,) = map(json.loads, read(log, "--format", "json").splitlines())
+    assert event["file"] == str(log)
+    assert event["line"] == 2
+    assert (event["kind"], event["topic"], event["partition"]) == ("retry", "orders", 3)
+    assert event["retriable"] is True
+    assert event["category"] == "replication"
+
+
+def test_standard_input_gzip_utf16_and_crlf(tmp_path):
+    packed = tmp_path / "a.log.gz"
+    packed.write_bytes(gzip.compress((NOISE + LINE).encode()))
+    wide = tmp_path / "b.log"
+    wide.write_bytes((NOISE + LINE).replace("\n", "\r\n").encode("utf-16"))
+    for arguments, stdin in (((packed,), None), ((wide,), None), (("-",), NOISE + LINE)):
+        events = [
+            json.loads(line)
+            for line in read(*arguments, "--format", "json", stdin=stdin).splitlines()
+        ]
+        assert [(e["line"], e["error"]) for e in events] == [(2, "NOT_ENOUGH_REPLICAS")]
+
+
+def test_bad_bytes_and_a_huge_line_are_survived(tmp_path):
+    log = tmp_path / "app.log"
+    log.write_bytes(b"\xc3\xff\xfe retrying (\x00\n" + b"x" * 3_000_000 + b"\n" + LINE.encode())
+    (event,) = map(json.loads, read(log, "--format", "json").splitlines())
+    assert event["line"] == 3
+
+
+def test_a_version_line_tells_whether_an_error_is_retried(tmp_path):
+    log = tmp_path / "app.log"
+    retry = LINE.replace("NOT_ENOUGH_REPLICAS", "CONCURRENT_TRANSACTIONS")
+    version = (
+        "[2024-05-01 12:00:09,000] INFO Kafka version: 2.8.2 (org.apache.kafka.x.AppInfoParser)\n"
+    )
+    log.write_text(version + retry)
+    (event,) = map(json.loads, read(log, "--format", "json").splitlines())
+    assert (event["client_version"], event["retriable"]) == ("2.8.2", False)
+
+
+def test_a_table_and_csv_and_what_is_unread(tmp_path):
+    log = tmp_path / "app.log"
+    log.write_text(LINE + "WARN retrying (two attempts left)\n")
+    table = read(log)
+    assert "orders" in table
+    assert "attempts_left" in table
+    assert read(log, "--format", "csv").splitlines()[0].startswith("file,line,kind,level,ts")
+    assert "retrying (" in read(log, "--unread")
+
+
+def test_a_missing_file_is_said_plainly():
+    done = CliRunner().invoke(main, ["read", "/no/such/file"])
+    assert done.exit_code == 2
+    assert "/no/such/file cannot be read" in done.stderr
