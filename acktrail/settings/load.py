@@ -17,7 +17,15 @@ from acktrail.settings.model import Settings
 PREFIX = "ACKTRAIL_"
 FILE_VARIABLE = "ACKTRAIL_CONFIG"
 DEFAULT_FILE = "acktrail.toml"
-_NOT_SETTINGS = {FILE_VARIABLE, "ACKTRAIL_CACHE"}
+_NOT_SETTINGS = {
+    FILE_VARIABLE,
+    "ACKTRAIL_CACHE",
+    # Read by the DAGs, beside this command.
+    "ACKTRAIL_COMMAND",
+    "ACKTRAIL_MASTER",
+    "ACKTRAIL_AGENT_ONCE",
+    "ACKTRAIL_DATA_DOCS",
+}
 
 
 @dataclass(frozen=True)
