@@ -20,19 +20,19 @@ Says which messages were lost, why, and which producers are about to run out of 
 | `check` | `acktrail check` | **expectations failed**: messages were lost, or soon will be. \
 The alerts are already delivered |
 
-**`check` is red:** its log ends with every failed check, what it found, and the runbook to follow. \
-The same is in its XCom `findings`. It stays red every five minutes until the cause is cured; \
+**`check` is red:** its log ends with every failed check, what it found, and the runbook to follow.
+The same is in its XCom `findings`. It stays red every five minutes until the cause is cured;
 Alertmanager has one alert per incident all the while.
 
-**`agent` or `run` is red:** the last line of the log says what to change (settings, credentials, a \
+**`agent` or `run` is red:** the last line of the log says what to change (settings, credentials, a
 damaged table). A source or lake that does not answer is tried again four times by itself.
 
-**Is it safe to clear, re-run, or trigger by hand?** Yes, always, any task, any run, also while \
-another one runs. Evidence is read once, answers are replaced whole, alerts keep their fingerprint. \
+**Is it safe to clear, re-run, or trigger by hand?** Yes, always, any task, any run, also while
+another one runs. Evidence is read once, answers are replaced whole, alerts keep their fingerprint.
 A cleared run asks about the present, not about its old date.
 
-**Where to look next:** the runbook; `acktrail explain` for the timeline of a loss; \
-`acktrail budgets` for who runs out next; `acktrail agent status` for missing evidence.
+**Where to look next:** the runbook; `acktrail explain` for the timeline of a loss; `acktrail
+budgets` for who runs out next; `acktrail agent status` for missing evidence.
 """
 
 with DAG(

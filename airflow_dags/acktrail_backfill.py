@@ -10,19 +10,19 @@ from airflow.sdk import DAG, Param
 ON_CALL = """\
 # Backfill
 
-Makes the facts and answers of a window anew from the evidence in the lake: \
-`acktrail run --rebuild FROM/TO`. Use it after an upgrade whose notes say so, or when a table was \
-restored from a backup. Late evidence needs no backfill: the five-minute audit takes it in.
+Makes the facts and answers of a window anew from the evidence in the lake: `acktrail run --rebuild
+FROM/TO`. Use it after an upgrade whose notes say so, or when a table was restored from a backup.
+Late evidence needs no backfill: the five-minute audit takes it in.
 
 Trigger it with the parameters `start` and `end`, e.g. `2026-01-31T00:00Z` and `2026-02-01T00:00Z`.
 
-**Red means** the window was not made anew; the tables are as they were. Wrong parameters and \
-settings fail at once and the last line of the log says what to change; a lake that does not answer \
+**Red means** the window was not made anew; the tables are as they were. Wrong parameters and
+settings fail at once and the last line of the log says what to change; a lake that does not answer
 is tried again.
 
-**Is it safe to clear or repeat?** Yes. A window is replaced whole in one commit or not at all, and \
-made anew it is the same. While it runs the five-minute audit may have to wait for a table: it tries \
-again by itself.
+**Is it safe to clear or repeat?** Yes. A window is replaced whole in one commit or not at all, and
+made anew it is the same. While it runs the five-minute audit may have to wait for a table: it
+tries again by itself.
 
 **Where to look next:** `acktrail_audit_5min` checks the new answers at its next run.
 """

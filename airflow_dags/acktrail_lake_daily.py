@@ -15,14 +15,14 @@ ON_CALL = """\
 | `optimize` | `acktrail lake optimize` | joins small files |
 | `expire` | `acktrail lake expire` | deletes rows older than the retention of their table |
 | `vacuum` | `acktrail lake vacuum` | deletes files that no reader can need any more |
-| `data_docs` | `acktrail check --docs DIR` | publishes what every expectation found. Skipped unless \
-the Variable `acktrail_data_docs` names a directory |
+| `data_docs` | `acktrail check --docs DIR` | publishes what every expectation found. \
+Skipped unless the Variable `acktrail_data_docs` names a directory |
 
-**Red means** the lake grows, nothing more: answers and alerts do not depend on it. It can wait until \
-the morning. The last line of the log says what to change; a lake that is busy or does not answer is \
-tried again. `data_docs` is never red for a failed expectation: `acktrail_audit_5min` is.
+**Red means** the lake grows, nothing more: answers and alerts do not depend on it. It can wait
+until the morning. The last line of the log says what to change; a lake that is busy or does not
+answer is tried again. `data_docs` is never red for a failed expectation: `acktrail_audit_5min` is.
 
-**Is it safe to clear or repeat?** Yes, any task, at any time, also while the audit runs: readers \
+**Is it safe to clear or repeat?** Yes, any task, at any time, also while the audit runs: readers
 and writers are not disturbed, and a second pass finds nothing to do.
 
 **Where to look next:** `acktrail lake tables` shows files, bytes and age per table.
@@ -40,13 +40,17 @@ with DAG(
     tags=["acktrail"],
 ):
     optimize, expire, vacuum = (
-        AcktrailOperator(task_id=task, arguments=["lake", task, "--format", "json"])
+        AcktrailOperator(
+            task_id=task,
+            arguments=["lake", task, "--format", "json"],
+            options={"acktrail_master": "--set spark.master={}"},
+        )
         for task in ("optimize", "expire", "vacuum")
     )
     AcktrailOperator(
         task_id="data_docs",
         arguments=["check", "--format", "json"],
-        options={"--docs": "acktrail_data_docs"},
+        options={"acktrail_data_docs": "--docs {}"},
         only_if="acktrail_data_docs",
         verdict_elsewhere=True,
     )

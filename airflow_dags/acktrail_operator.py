@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from acktrail_outcome import Fate, Outcome, outcome_of
+from acktrail_outcome import Fate, Outcome, outcome_of, told
 from airflow.sdk import Asset, AssetAlias, BaseOperator, Context, Variable
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
@@ -56,7 +56,7 @@ RETRIES = {
 AS_OF = ("{{ '--as-of' if params.as_of else '' }}", "{{ params.as_of or '' }}")
 """Asks about the present, unless a run was triggered with the parameter `as_of`: a cleared old run
 must not decide today's alerts by what was true then."""
-MASTER = {"--master": "acktrail_master"}
+MASTER = {"acktrail_master": "--master {}"}
 
 _NOT_FOR_THE_COMMAND = ("AIRFLOW", "_AIRFLOW", "__AIRFLOW", "PYTHONPATH", "PYTHONHOME")
 """Airflow's own settings (secrets among them) and module paths stay with Airflow."""
@@ -68,10 +68,10 @@ _STOP_S = 20
 class AcktrailOperator(BaseOperator):
     """`acktrail ARGUMENTS`, with its exit code as the task's fate.
 
-    *arguments* may use templates; empty ones are left out. *options* are added where the Variable
-    they name is set, e.g. {"--master": "acktrail_master"}. *only_if* names a Variable without which
-    the task is skipped. *verdict_elsewhere*: failed checks do not fail this task, since another
-    task is red for them.
+    *arguments* may use templates; empty ones are left out. *options* are added where their
+    Variable is set, e.g. {"acktrail_master": "--master {}"}. *only_if* names a Variable
+    without which the task is skipped. *verdict_elsewhere*: failed checks do not fail this task,
+    since another task is red for them.
     """
 
     template_fields = ("arguments",)
@@ -100,8 +100,8 @@ class AcktrailOperator(BaseOperator):
         command = self._command_line()
         self.log.info("Runs: %s", shlex.join(command))
         outcome = self._run(command)
-        for record in outcome.records:
-            self.log.info("%s", _one_line(record))
+        for line in told(outcome.records):
+            self.log.info("%s", line)
         if not (self.verdict_elsewhere and outcome.fate is Fate.CHECKS_FAILED):
             _conclude(outcome, context, self)
         return list(outcome.records)
@@ -121,9 +121,9 @@ class AcktrailOperator(BaseOperator):
         command = shlex.split(required("acktrail_command", "the path of the acktrail command"))
         required("acktrail_config", "the settings file")
         line = [*command, *(argument for argument in self.arguments if argument)]
-        for option, name in {**self.options, "--config": "acktrail_config"}.items():
+        for name, option in {"acktrail_config": "--config {}", **self.options}.items():
             value = looked_up(name)
-            line += [option, value] if value else []
+            line += [part.format(value) for part in option.split()] if value else []
         return line
 
     def _run(self, command: list[str]) -> Outcome:
@@ -182,7 +182,9 @@ def required(name: str, what: str) -> str:
 
 def _environment() -> dict[str, str]:
     return {
-        name: value for name, value in os.environ.items() if not name.startswith(_NOT_FOR_THE_COMMAND)
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_NOT_FOR_THE_COMMAND)
     }
 
 
@@ -210,9 +212,3 @@ def _announce(outcome: Outcome, context: Context) -> None:
         if asset is not None and record.get("said") != "nothing new":
             extra = {name: record.get(name) for name in ("rows_in", "rows_out", "touched")}
             context["outlet_events"][CHANGED].add(asset, extra=extra)
-
-
-def _one_line(record: dict[str, Any]) -> str:
-    """A printed record, short enough to read in a log."""
-    shown = (f"{key}={value}" for key, value in record.items() if value not in (None, "", []))
-    return "  ".join(text if len(text) <= 200 else f"{text[:200]}…" for text in shown)

@@ -99,6 +99,17 @@ def error_in(stderr: Sequence[str]) -> str:
     return lines[-1]
 
 
+def told(records: Sequence[Record]) -> list[str]:
+    """The records of a command that went well, for the log: a line each, and what was found."""
+    lines = []
+    for record in records:
+        shown = [f"{k}={v}" for k, v in record.items() if v not in (None, "") and k != "findings"]
+        if len(shown) > 1:
+            lines.append("  ".join(shown))
+        lines += [f"  - {finding.get('because')}" for finding in record.get("findings") or ()]
+    return lines
+
+
 def tell(failed: Sequence[Record]) -> str:
     """The checks that failed, as the person woken up should read them."""
     parts = [f"{len(failed)} check(s) failed. Every alert was delivered."]
