@@ -1,0 +1,155 @@
+"""The law of every job: however the evidence is split, in any order, with the driver killed at
+every named point, the tables are those of one full run over all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from acktrail.commands.demo import incident, recorded_until
+from acktrail.contracts.bronze import BRONZE
+from acktrail.lake import Lake
+from acktrail.output import plain
+from ingest.replay import replay
+from pipelines import runner
+from pipelines.registry import JOBS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+POINTS = ("before_commit", "after_commit", "after_record")
+FOLDED = tuple(job for job in JOBS if job.shape != "diff")
+AS_OF = recorded_until(incident())
+
+
+class Killed(BaseException):
+    """Stands for the driver's death: nothing catches it."""
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Table]:
+    """The bronze rows of the recorded incident."""
+    lake = Lake(tmp_path_factory.mktemp("evidence"))
+    replay(incident(), lake, "law")
+    return {table.name: lake.read(table) for table in BRONZE}
+
+
+@pytest.fixture(scope="module")
+def whole(
+    evidence: dict[str, pa.Table], spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[str]]:
+    """The tables of one run over everything."""
+    lake = Lake(tmp_path_factory.mktemp("whole"))
+    for table in BRONZE:
+        lake.append(table, evidence[table.name])
+    for job in FOLDED:
+        runner.run(job, lake, lambda: spark, AS_OF)
+    return contents(lake)
+
+
+def contents(lake: Lake) -> dict[str, list[str]]:
+    return {job.name: sorted(map(_spelt, lake.read(job.output).to_pylist())) for job in FOLDED}
+
+
+def _spelt(row: dict[str, Any]) -> str:
+    row = {k: dict(v) if _is_map(v) else v for k, v in row.items()}
+    return json.dumps(plain(row), sort_keys=True)
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], tuple)
+
+
+def slices(table: pa.Table, parts: int, chance: random.Random) -> list[pa.Table]:
+    """The rows dealt out at random, each part in random order."""
+    order = list(range(table.num_rows))
+    chance.shuffle(order)
+    return [table.take(pa.array(order[i::parts], pa.int64())) for i in range(parts)]
+
+
+def kill_at(point: str) -> Callable[[str], None]:
+    def passing(name: str) -> None:
+        if name == point:
+            raise Killed
+
+    return passing
+
+
+def test_any_split_in_any_order_with_kills_gives_the_tables_of_one_run(
+    evidence: dict[str, pa.Table],
+    whole: dict[str, list[str]],
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chance = random.Random(20260131)
+    lake = Lake(tmp_path)
+    dealt = {name: slices(table, len(POINTS), chance) for name, table in evidence.items()}
+    for number, point in enumerate(POINTS):
+        for table in BRONZE:
+            lake.append(table, dealt[table.name][number])
+        for job in FOLDED:
+            with monkeypatch.context() as patched:
+                patched.setattr(runner, "crash_point", kill_at(point))
+                try:
+                    runner.run(job, lake, lambda: spark, AS_OF)
+                except Killed:
+                    pass
+            runner.run(job, lake, lambda: spark, AS_OF)
+    for name, rows in contents(lake).items():
+        assert rows == whole[name], f"{name} differs from one full run"
+
+
+def test_a_second_run_finds_nothing_new_and_starts_no_session(
+    evidence: dict[str, pa.Table], spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    for table in BRONZE:
+        lake.append(table, evidence[table.name])
+    first = FOLDED[0]
+    runner.run(first, lake, lambda: spark, AS_OF)
+    again = runner.run(first, lake, lambda: pytest.fail("a session was started"), AS_OF)
+    assert again.nothing_new
+
+
+def test_a_killed_process_is_finished_by_the_next(
+    evidence: dict[str, pa.Table], whole: dict[str, list[str]], tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path / "lake")
+    for table in BRONZE:
+        lake.append(table, evidence[table.name])
+    names = [job.name for job in FOLDED[:3]]
+    words = ["-m", "acktrail", "run", *names, "--lake", lake.uri, "--as-of", AS_OF.isoformat()]
+    environment = {**os.environ, "ACKTRAIL_CRASH_AT": "after_commit#2"}
+    killed = subprocess.run([sys.executable, *words], env=environment, check=False)
+    assert killed.returncode == 137
+    subprocess.run([sys.executable, *words], check=True)
+    found = contents(lake)
+    for name in names:
+        assert found[name] == whole[name]
+
+
+def test_rows_in_are_rows_out_and_dropped_for_every_map(
+    evidence: dict[str, pa.Table], spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    for table in BRONZE:
+        lake.append(table, evidence[table.name])
+    for job in JOBS:
+        if job.shape != "map":
+            continue
+        done = runner.run(job, lake, lambda: spark, AS_OF)
+        further = done.dropped.get("further", 0)
+        dropped = sum(done.dropped.values()) - further
+        assert done.rows_in == done.rows_out - further + dropped, job.name
+        assert "unnamed" not in done.dropped, f"{job.name} drops rows for a reason it does not name"
