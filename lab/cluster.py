@@ -116,7 +116,7 @@ class Cluster:
 
     def start(self, within: float = 120.0) -> None:
         """Format and start all nodes, and wait until each says that it serves."""
-        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_id = _new_cluster_id()
         for broker in self.brokers.values():
             self._write_settings(broker)
         self._format(cluster_id)
@@ -215,6 +215,13 @@ class Cluster:
                 if bad:
                     return bad[-1][:400]
         return "its log says nothing of an error"
+
+
+def _new_cluster_id() -> str:
+    """As Kafka makes them: 16 random bytes in base64 that no tool takes for an option."""
+    while (made := urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return made
 
 
 @contextmanager

@@ -61,9 +61,9 @@ def _scan(reader: Consumer, topic: str, output: Path, within: float) -> int:
                 file.write(json.dumps(_record(message)) + "\n")
                 records += 1
             elif error.code() == KafkaError._PARTITION_EOF:
-                number, end = int(message.partition() or 0), int(message.offset() or 0)
+                number, last = int(message.partition() or 0), int(message.offset() or 0)
                 unread.discard(number)
-                bounds[number] = (bounds[number][0], end)
+                bounds[number] = (bounds[number][0], last)
         covered = [
             {"partition": number, "first_offset": low, "end_offset": high}
             for number, (low, high) in sorted(bounds.items())

@@ -157,7 +157,7 @@ def silence(times_ms: list[int], began_ms: int) -> float | None:
     """The longest gap between two events, of those that end after *began_ms*; None: none came."""
     ordered = sorted(times_ms)
     gaps = [
-        after - before
+        after - max(before, began_ms)
         for before, after in zip([began_ms, *ordered], ordered, strict=False)
         if after > began_ms
     ]
