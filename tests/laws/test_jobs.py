@@ -4,6 +4,7 @@ every named point, the tables are those of one full run over all of it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -101,10 +102,8 @@ def test_any_split_in_any_order_with_kills_gives_the_tables_of_one_run(
         for job in FOLDED:
             with monkeypatch.context() as patched:
                 patched.setattr(runner, "crash_point", kill_at(point))
-                try:
+                with contextlib.suppress(Killed):
                     runner.run(job, lake, lambda: spark, AS_OF)
-                except Killed:
-                    pass
             runner.run(job, lake, lambda: spark, AS_OF)
     for name, rows in contents(lake).items():
         assert rows == whole[name], f"{name} differs from one full run"
