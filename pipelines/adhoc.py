@@ -32,6 +32,7 @@ _NODES = frozenset(
         "Sort",
         "GlobalLimit",
         "LocalLimit",
+        "LocalRelation",
         "Offset",
         "Tail",
         "Distinct",

@@ -1,0 +1,71 @@
+"""A Delta reader that is neither ours nor delta-rs reads the same rows, types and partitions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import duckdb_extension_delta
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import rows
+from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.contracts.silver import UNREAD_RECORDS
+from acktrail.lake import Lake
+from pipelines import runner
+from pipelines.job import Map, Options
+
+NOW = datetime(2026, 1, 31, 7, 8, 9, 123456, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def duck() -> duckdb.DuckDBPyConnection:
+    """DuckDB with its own Delta reader, from the package: nothing is fetched."""
+    connection = duckdb.connect()
+    shipped = Path(duckdb_extension_delta.__file__).parent / "extensions"
+    (extension,) = shipped.rglob("delta.duckdb_extension")
+    connection.execute(f"LOAD '{extension}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """One table written by delta-rs, one by Spark, both in two partitions and several commits."""
+    made = Lake(tmp_path_factory.mktemp("lake"))
+    for start in (0, 3):
+        records = [
+            {
+                "cluster": "c", "source": "s", "file_id": "f", "position": i, "text": f"ü {i}",
+                "truncated": i % 2 == 0, "read_at": NOW, "day": f"2026-01-{30 + i % 2}",
+            }
+            for i in range(start, start + 3)
+        ]  # fmt: skip
+        made.append(LOG_RECORDS, rows(LOG_RECORDS, records))
+        runner.run(Map(LOG_RECORDS, UNREAD_RECORDS, _unread), made, lambda: spark, NOW)
+    return made
+
+
+def _unread(frame: object, _options: Options) -> object:
+    key = F.concat_ws("/", "source", "file_id", "position").alias("record_key")
+    kept = ("cluster", key, "source", "host", "path", F.lit("?").alias("reason"), "text", "day")
+    return frame.select(*kept)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("table", [LOG_RECORDS, UNREAD_RECORDS], ids=lambda t: t.name)
+def test_duckdb_reads_what_we_wrote(
+    duck: duckdb.DuckDBPyConnection, lake: Lake, table: Table
+) -> None:
+    path = Path(lake.path(table))
+    theirs = duck.execute(f"SELECT * FROM delta_scan('{path}')").to_arrow_table()
+    ours = lake.read(table)
+    assert set(theirs.column_names) == set(ours.column_names)
+    order = [(name, "ascending") for name in table.grain]
+    theirs, ours = (t.select(ours.column_names).sort_by(order) for t in (theirs, ours))
+    assert theirs.cast(ours.schema).to_pylist() == ours.to_pylist()
+    days = duck.execute(f"SELECT day, count(*) FROM delta_scan('{path}') GROUP BY day ORDER BY day")
+    assert days.fetchall() == [("2026-01-30", 3), ("2026-01-31", 3)]
