@@ -36,7 +36,9 @@ def command(ctx: click.Context, loaded: Loaded, once: bool) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from acktrail import journal
+    from ingest.lean import without_pandas
 
+    without_pandas()
     journal.to_stderr()
     agent = _agent(loaded, once)
     for signum in (signal.SIGTERM, signal.SIGINT):

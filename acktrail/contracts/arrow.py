@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +49,28 @@ def rows(table: Table, records: Iterable[Mapping[str, Any]]) -> pa.Table:
             "Change the source of the row, or the table in acktrail/contracts."
         ) from error
     return conform(table, built)
+
+
+@functools.cache
+def no_rows(table: Table) -> pa.Table:
+    """The empty table."""
+    return schema(table).empty_table()
+
+
+def columns(
+    table: Table, count: int, same: Mapping[str, Any], own: Mapping[str, Sequence[Any]]
+) -> pa.Table:
+    """*count* rows with the values of *same* in each and one value of each list in *own*."""
+    unknown = sorted({*same, *own} - set(table.names))
+    if unknown:
+        raise ContractError(_mismatch(table, [], unknown))
+    built = {}
+    for field in schema(table):
+        if field.name in own:
+            built[field.name] = pa.array(own[field.name], field.type)
+        elif same.get(field.name) is not None:
+            built[field.name] = pa.repeat(pa.scalar(same[field.name], field.type), count)
+    return conform(table, pa.table(built))
 
 
 def conform(table: Table, data: pa.Table) -> pa.Table:

@@ -7,7 +7,6 @@ on, and which positions a commit must move. What it knows of the past it asks th
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -102,7 +101,7 @@ class Follower:
 
     def _opened(self, path: str, now: float) -> Stream | None:
         try:
-            stream = Stream(path, now, time.time())
+            stream = Stream(path, now)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -154,7 +153,7 @@ class Follower:
         short = passing_identity(stream.head, *stream.key)
         if settled is not None:
             track = self._settled_track(stream, settled.key)
-        elif short is not None and not self._still_copied(stream):
+        elif short is not None and not self._is_copy(stream):
             track = stream.track or self._short_track(stream, short.key)
         else:
             return
@@ -193,14 +192,20 @@ class Follower:
     def _marks_in(self, stream: Stream) -> dict[str, int]:
         return marks(stream.head, family(os.path.basename(stream.path)))
 
-    def _still_copied(self, stream: Stream) -> bool:
-        """Whether this looks like the beginning of a copy that is being made right now."""
+    def _is_copy(self, stream: Stream) -> bool:
+        """Whether this short file is, or is becoming, a copy of another one beside it.
+
+        Rotation by copying and compressing shows the same text twice for a while. The copy waits;
+        when it is alone, the marks say how much of its text has been read.
+        """
         if stream.compressed and not stream.complete and not stream.damaged:
             return True
+        name = family(os.path.basename(stream.path))
         return any(
             other is not stream
-            and len(other.head) > len(stream.head)
             and other.head.startswith(stream.head)
+            and (len(other.head) > len(stream.head) or other.track is not None)
+            and family(os.path.basename(other.path)) == name
             for other in self._streams.values()
         )
 
@@ -241,6 +246,13 @@ class Follower:
             positions.append(Position(noted, self._positions([noted])[noted], reached))
         self._handed.update((p.app_id, p.reached) for p in positions)
         return tuple(positions)
+
+    def one_more_gap(self) -> Position:
+        """A position that counts gaps, so that each is in the lake's log for good."""
+        app_id = f"{self.scope}/gaps"
+        before = self._positions([app_id])[app_id]
+        self._handed[app_id] = (before or 0) + 1
+        return Position(app_id, before, (before or 0) + 1)
 
     def committed(self, positions: Iterable[Position]) -> None:
         """These positions are in the lake."""

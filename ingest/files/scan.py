@@ -7,8 +7,11 @@ joined. The rest is counted and forgotten.
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +29,8 @@ from acktrail.logtext import (
 )
 
 _PIECE = 16 * 1024
+_NEAR = 8
+"""A hit not further from the last record than this many lines is reached by joining on."""
 _ANY = "|".join(re.escape(literal.decode("ascii")) for literal in EVIDENCE)
 
 Indices = npt.NDArray[np.int64]
@@ -69,18 +74,11 @@ def scan_block(block: bytes, *, closed: bool) -> Scan:
     last = text.count if closed else _start_of_last_record(text)
     kept: list[Kept] = []
     taken = 0
-    done = 0
-    hits = [int(i) for i in text.hits()]
-    at = 0
-    while at < len(hits) and hits[at] < last:
-        first = _walk_back(text, hits[at], done)
-        for start, end in _records_from(text, first, hits[at], last):
-            done = end
-            if at < len(hits) and hits[at] < end and start <= hits[at]:
-                kept.append(_keep(text, start, end))
-                taken += end - start
-            while at < len(hits) and hits[at] < end:
-                at += 1
+    for start, lines in _records_with_hits(text, last):
+        truncated = any(len(line) > MAX_LINE_BYTES for line in lines)
+        joined = b"\n".join([line[:MAX_LINE_BYTES] for line in lines])
+        kept.append(Kept(text.start(start), start, joined, truncated))
+        taken += len(lines)
     return Scan(tuple(kept), text.start(last), last, last - taken)
 
 
@@ -93,15 +91,18 @@ class _Lines:
         if closed and block and not block.endswith(b"\n"):
             ends = np.append(ends, len(block))
         self.ends = ends
+        self._bounds: list[int] = []
         self.count = len(ends)
         self._headers: dict[int, bool] = {}
 
     def start(self, number: int) -> int:
+        if self._bounds:
+            return self._bounds[number]
         return int(self.ends[number - 1]) if number else 0
 
     def line(self, number: int) -> bytes:
         """The line without its end."""
-        return self.block[self.start(number) : int(self.ends[number])].rstrip(b"\r\n")
+        return self.block[self.start(number) : self.start(number + 1)].rstrip(b"\r\n")
 
     def headed(self, number: int) -> bool:
         found = self._headers.get(number)
@@ -116,6 +117,7 @@ class _Lines:
         pieces = _match(self.block, np.append(0, self.ends[ends]))
         if not len(pieces):
             return pieces
+        self._bounds = [0, *self.ends.tolist()]
         firsts = np.append(0, ends[:-1] + 1)
         numbers = np.concatenate([np.arange(firsts[p], ends[p] + 1) for p in pieces])
         found = self._matching_lines(numbers)
@@ -128,16 +130,19 @@ class _Lines:
         if len(numbers) == numbers[-1] - numbers[0] + 1 and bool((ends[:-1] == starts[1:]).all()):
             return _match(self.block, np.append(starts, ends[-1]))
         texts = [self.block[s:e] for s, e in zip(starts.tolist(), ends.tolist(), strict=True)]
-        found = pc.match_substring_regex(pa.array(texts, pa.binary()), _ANY)
-        return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        return _matching(pa.array(texts, pa.binary()))
 
 
 def _match(block: bytes, offsets: Indices) -> Indices:
     """Numbers of the texts between neighbouring *offsets* that hold a literal."""
     buffers = [None, pa.py_buffer(offsets.astype(np.int32).data), pa.py_buffer(block)]
-    texts = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
-    found = pc.match_substring_regex(texts, _ANY)
-    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+    texts = pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+    return _matching(texts)
+
+
+def _matching(texts: Any) -> Indices:
+    found = pc.indices_nonzero(pc.match_substring_regex(texts, _ANY))
+    return np.array(found.to_pylist(), np.int64)
 
 
 def _walk_back(text: _Lines, number: int, floor: int) -> int:
@@ -164,24 +169,25 @@ def _start_of_last_record(text: _Lines) -> int:
     return start
 
 
-def _records_from(text: _Lines, first: int, hit: int, last: int) -> list[tuple[int, int]]:
-    """Records from line *first* on, as (start, end), until one ends behind line *hit*."""
-    joiner = Joiner()
-    joiner.opens(text.line(first))
-    records: list[tuple[int, int]] = []
-    start = first
-    for number in range(first + 1, last):
-        if joiner.opens(text.line(number)):
-            records.append((start, number))
-            start = number
-            if number > hit:
-                return records
-    records.append((start, last))
-    return records
-
-
-def _keep(text: _Lines, start: int, end: int) -> Kept:
-    lines = [text.line(number) for number in range(start, end)]
-    truncated = any(len(line) > MAX_LINE_BYTES for line in lines)
-    joined = b"\n".join(line[:MAX_LINE_BYTES] for line in lines)
-    return Kept(text.start(start), start, joined, truncated)
+def _records_with_hits(text: _Lines, last: int) -> Iterator[tuple[int, list[bytes]]]:
+    """First line's number and lines of every record before line *last* that holds a hit."""
+    hits = [number for number in text.hits().tolist() if number < last]
+    at = done = 0
+    while at < len(hits):
+        joiner = Joiner()
+        start = number = _walk_back(text, hits[at], done)
+        lines: list[bytes] = []
+        while True:
+            line = text.line(number) if number < last else b""
+            if number == last or (joiner.opens(line) and lines):
+                beyond = bisect.bisect_left(hits, number, at)
+                if beyond > at:
+                    yield start, lines
+                start, lines, at, held = number, [], beyond, beyond > at
+                if at == len(hits):
+                    return
+                if held and hits[at] - number > _NEAR:
+                    break
+            lines.append(line)
+            number += 1
+        done = start

@@ -32,7 +32,7 @@ class Track:
 class Stream:
     """One file. Its name may change; device and inode say that it is the same."""
 
-    def __init__(self, path: str, now: float, wall: float) -> None:
+    def __init__(self, path: str, now: float) -> None:
         self.content, status = open_content(path)
         self.path = path
         self.key: Key = (status.st_dev, status.st_ino)
@@ -47,7 +47,7 @@ class Stream:
         self.skip_to: int | None = None
         """Inside a line too long to keep: how far its end has been looked for."""
         self._signature = (status.st_size, status.st_mtime_ns)
-        self.changed_at = min(now, now - (wall - status.st_mtime))
+        self.changed_at = min(now, status.st_mtime)
         self.refresh_head()
 
     @property

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from acktrail.contracts.arrow import rows
+import pyarrow as pa
+
+from acktrail.contracts.arrow import columns, no_rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
@@ -153,33 +155,38 @@ class LogFiles:
         track = stream.track
         assert track is not None, "only identified files are read"
         start = track.read_to
-        records = [self._row(stream.path, track.file_id, start, kept) for kept in scan.kept]
         return Batch(
             LOG_RECORDS,
-            rows(LOG_RECORDS, records),
+            self._rows(stream.path, track.file_id, start, scan.kept)
+            if scan.kept
+            else no_rows(LOG_RECORDS),
             self._follower.moved(stream, start + scan.settled),
-            received=len(records) + scan.skipped,
+            received=len(scan.kept) + scan.skipped,
             dropped={NOT_EVIDENCE: scan.skipped} if scan.skipped else {},
         )
 
-    def _row(self, path: str, file_id: str, start: int, kept: Kept) -> Mapping[str, Any]:
+    def _rows(self, path: str, file_id: str, start: int, kept: Sequence[Kept]) -> pa.Table:
+        if not kept:
+            return no_rows(LOG_RECORDS)
         read_at = datetime.fromtimestamp(self._clock(), UTC)
-        marker = next((literal for literal in EVIDENCE if literal in kept.text), b"")
-        return {
+        same: dict[str, Any] = {
             "cluster": self._cluster,
             "source": self.name,
             "host": self._host,
             "file_id": file_id,
             "path": path,
-            "position": start + kept.position,
-            "text": redact(kept.text.decode("utf-8", "replace").replace("\0", "\ufffd")),
-            "marker": marker.decode("ascii") or None,
-            "truncated": kept.truncated,
             "zone": self._settings.zone,
-            "shipped_at": _shipped_at(kept.text),
             "read_at": read_at,
             "day": f"{read_at:%Y-%m-%d}",
         }
+        own: dict[str, list[Any]] = {
+            "position": [start + k.position for k in kept],
+            "text": [_clean(k.text) for k in kept],
+            "marker": [_marker(k.text) for k in kept],
+            "truncated": [k.truncated for k in kept],
+            "shipped_at": [_shipped_at(k.text) for k in kept],
+        }
+        return columns(LOG_RECORDS, len(kept), same, own)
 
     def _gaps(self) -> Iterator[Batch]:
         """Say what was cut away unread: one received and dropped for each time it happened."""
@@ -188,7 +195,24 @@ class LogFiles:
             self._gap_notes.append(
                 f"{gap.path}: truncated in place; at least {gap.at_least} bytes were not read"
             )
-            yield Batch(LOG_RECORDS, rows(LOG_RECORDS, []), (), received=1, dropped={CUT_AWAY: 1})
+            yield Batch(
+                LOG_RECORDS,
+                no_rows(LOG_RECORDS),
+                (self._follower.one_more_gap(),),
+                received=1,
+                dropped={CUT_AWAY: 1},
+            )
+
+
+def _clean(text: bytes) -> str:
+    """As text, without credentials; what is no text is replaced."""
+    return redact(text.decode("utf-8", "replace").replace("\0", "\ufffd"))
+
+
+def _marker(text: bytes) -> str | None:
+    """The first literal that made it worth keeping."""
+    found = next((literal for literal in EVIDENCE if literal in text), None)
+    return None if found is None else found.decode("ascii")
 
 
 def _shipped_at(text: bytes) -> datetime | None:

@@ -1,0 +1,39 @@
+"""Keep an agent's process small."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import pyarrow as pa
+
+
+class _NoPandas(MetaPathFinder):
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - the interface
+        target: ModuleType | None = None,  # noqa: ARG002 - the interface
+    ) -> ModuleSpec | None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not looked for", name=fullname)
+        return None
+
+
+def without_pandas() -> None:
+    """Let Arrow make arrays without pandas.
+
+    Arrow looks for pandas when it makes its first array, and remembers the answer. Where pandas is
+    installed beside the agent, loading it would cost 40 MB and a second or two for nothing.
+    """
+    if "pandas" in sys.modules:
+        return
+    refusal = _NoPandas()
+    sys.meta_path.insert(0, refusal)
+    try:
+        pa.array([], pa.int64())
+    finally:
+        sys.meta_path.remove(refusal)
