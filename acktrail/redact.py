@@ -23,7 +23,7 @@ _NO_SECRET = (
     r"(?!(?:null|none|nil|undefined|true|false|\[hidden\]|\[redacted\]|\*{3,})"
     r"(?:[\s,;)\]}\"'\\]|$))"
 )
-_EQUALS = r"\s{0,4}(?:=>?|:)\s{0,4}"
+_EQUALS = r"\s{0,4}+(?:=>?|:)\s{0,4}+"
 
 
 @dataclass(frozen=True)

@@ -178,5 +178,8 @@ class Following(RuleBasedStateMachine):
         assert self.numbers() == list(range(1, whole + 1))
 
 
-Following.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+_EXAMPLES = 2_000 if os.environ.get("ACKTRAIL_SOAK") else 40
+Following.TestCase.settings = settings(
+    max_examples=_EXAMPLES, stateful_step_count=25, deadline=None
+)
 TestFollowing = Following.TestCase
