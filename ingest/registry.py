@@ -15,6 +15,11 @@ from ingest.source import Source
 BUILDERS: dict[str, str] = {
     # kind in the settings: module with `build(settings, surroundings) -> Source`.
     "log_files": "ingest.sources.log_files",
+    "prometheus": "ingest.sources.prometheus",
+    "scrape": "ingest.sources.scrape",
+    "verifiable": "ingest.sources.verifiable",
+    "log_scan": "ingest.sources.log_scan",
+    "cluster_state": "ingest.sources.cluster_state",
 }
 
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from acktrail.contracts.bronze import METRIC_SAMPLES
-from acktrail.errors import RangeTooLarge
+from acktrail.errors import ConfigError, RangeTooLarge
 from acktrail.lake import Lake, Position
 from acktrail.metricnames import name_pattern, read_name
-from acktrail.settings.sources import PrometheusSource
+from acktrail.settings.sources import PrometheusSource, SourceSettings
 from ingest.http_access import HttpAccess
 from ingest.prometheus import Prometheus, Series, selector
+from ingest.registry import Surroundings
 from ingest.samples import SeriesSamples, sample_rows
 from ingest.source import Batch, Health
 
@@ -30,19 +31,26 @@ ABSENT_MS = 300_000
 """A configured metric without a sample for so long has no series: a server's own look-back."""
 
 
+def build(settings: SourceSettings, surroundings: Surroundings) -> PrometheusSamples:
+    """The source that *settings* describe."""
+    if not isinstance(settings, PrometheusSource):
+        raise ConfigError(f"{settings.name} is not a prometheus source.")
+    return PrometheusSamples(settings, surroundings)
+
+
 class PrometheusSamples:
     """The source of kind `prometheus`."""
 
     def __init__(
         self,
         settings: PrometheusSource,
-        cluster: str,
+        surroundings: Surroundings,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
-        self.app_id = f"prometheus:{cluster}:{settings.name}"
+        self.app_id = f"prometheus/{surroundings.cluster}/{settings.name}"
         self._settings = settings
-        self._cluster = settings.cluster or cluster
+        self._cluster = surroundings.cluster
         self._now = now
         self._selector = selector(name_pattern(settings.metrics), settings.match)
         self._server = Prometheus(settings.url, HttpAccess.of(settings))

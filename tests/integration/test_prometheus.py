@@ -13,6 +13,7 @@ from acktrail.lake import Lake
 from acktrail.settings.sources import PrometheusSource
 from ingest.http_access import HttpAccess
 from ingest.prometheus import Prometheus, selector
+from ingest.registry import Surroundings
 from ingest.sources.prometheus import PrometheusSamples
 from tests.integration.servers import FaultyProxy, PrometheusServer, free_port
 
@@ -66,7 +67,7 @@ def source(url: str, **more) -> PrometheusSamples:
         window_s=more.pop("window_s", 86_400),
         **more,
     )
-    return PrometheusSamples(settings, "test", now=lambda: NOW)
+    return PrometheusSamples(settings, Surroundings("test"), now=lambda: NOW)
 
 
 def drain(made: PrometheusSamples, lake: Lake) -> None:
@@ -186,11 +187,13 @@ def test_a_restart_in_the_middle_loses_and_doubles_nothing(server, tmp_path):
     lake = Lake(tmp_path)
     made = source(server.url)
     made.open(lake)
+    batches = iter(made.poll(600))
+    for _ in range(3):
+        batch = next(batches)
+        lake.append(batch.table, batch.rows, batch.positions)
+    server.stop()
     with pytest.raises(SourceUnavailable):
-        for n, batch in enumerate(made.poll(600)):
-            lake.append(batch.table, batch.rows, batch.positions)
-            if n == 2:
-                server.stop()
+        next(batches)
     server.start()
     drain(made, lake)
     assert len(stored(lake)) == len(expected())

@@ -1,0 +1,243 @@
+"""What the brokers say, asked with one AdminClient: partitions, offsets, settings, groups."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+
+from acktrail.errors import ConfigError, SourceUnavailable
+
+log = logging.getLogger(__name__)
+
+_REFUSED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+)
+_WRONG_ACCESS = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
+
+
+@dataclass
+class PartitionState:
+    """One partition as the cluster described it; None where no leader could be asked."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    earliest_offset: int | None = None
+    latest_offset: int | None = None
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a group has committed for one partition."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int | None
+    metadata: str | None
+    members: int | None
+    state: str | None
+
+
+class ClusterView:
+    """One AdminClient. What could not be asked is said in `notes`, never guessed."""
+
+    def __init__(self, config: Mapping[str, Any], timeout_s: float) -> None:
+        self._admin = AdminClient(dict(config), logger=log)
+        self._timeout = timeout_s
+        self.notes: list[str] = []
+
+    def topics(self) -> list[str]:
+        """All topics but internal ones."""
+        try:
+            found = self._admin.list_topics(timeout=self._timeout).topics
+        except KafkaException as error:
+            raise explained("the cluster's topics", error) from None
+        return sorted(name for name in found if not name.startswith("__"))
+
+    def brokers(self) -> list[int]:
+        """Ids of the brokers that are up."""
+        try:
+            return sorted(self._admin.list_topics(timeout=self._timeout).brokers)
+        except KafkaException as error:
+            raise explained("the cluster's brokers", error) from None
+
+    def partitions(self, topics: Sequence[str]) -> list[PartitionState]:
+        """Every partition of *topics*, with earliest and latest offset where it has a leader."""
+        if not topics:
+            return []
+        described = self._answers(
+            self._ask(
+                lambda: self._admin.describe_topics(
+                    TopicCollection(list(topics)), request_timeout=self._timeout
+                )
+            )
+        )
+        states = [
+            PartitionState(
+                topic=topic.name,
+                topic_id=str(topic.topic_id),
+                partition=each.id,
+                leader=each.leader.id if each.leader is not None else -1,
+                replicas=tuple(node.id for node in each.replicas),
+                isr=tuple(sorted(node.id for node in each.isr)),
+            )
+            for topic in described.values()
+            for each in topic.partitions
+        ]
+        self._add_offsets(states)
+        return states
+
+    def _add_offsets(self, states: Iterable[PartitionState]) -> None:
+        led = {(s.topic, s.partition): s for s in states if s.leader >= 0}
+        if not led:
+            return
+        specs: Any = OffsetSpec  # its constructors carry no annotations
+        # Earliest first: retention in between may make it stale, never higher than it was.
+        for place, answer in self._offsets(led, specs.earliest()).items():
+            led[place].earliest_offset = answer.offset
+        for place, answer in self._offsets(led, specs.latest()).items():
+            led[place].latest_offset = answer.offset
+            epoch = answer.leader_epoch
+            led[place].leader_epoch = epoch if epoch is not None and epoch >= 0 else None
+
+    def _offsets(self, places: Iterable[tuple[str, int]], spec: Any) -> dict[tuple[str, int], Any]:
+        asked = {TopicPartition(*place): spec for place in places}
+        answers = self._answers(
+            self._ask(lambda: self._admin.list_offsets(asked, request_timeout=self._timeout)),
+            needed=False,
+        )
+        return {(place.topic, place.partition): answer for place, answer in answers.items()}
+
+    def settings(self, topics: Sequence[str], brokers: Sequence[int]) -> dict[Any, dict[str, str]]:
+        """(kind, name) to settings, those the broker calls sensitive left out."""
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+        resources += [ConfigResource(ResourceType.BROKER, str(id)) for id in brokers]
+        if not resources:
+            return {}
+        answers = self._answers(
+            self._ask(
+                lambda: self._admin.describe_configs(resources, request_timeout=self._timeout)
+            )
+        )
+        found = {}
+        for resource, entries in answers.items():
+            kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
+            found[kind, resource.name] = {
+                name: str(entry.value)
+                for name, entry in sorted(entries.items())
+                if not entry.is_sensitive and entry.value is not None
+            }
+        return found
+
+    def groups(self) -> list[str]:
+        """Ids of all consumer groups."""
+        try:
+            future = self._admin.list_consumer_groups(request_timeout=self._timeout)
+            listed = future.result(self._timeout + 5)
+        except (KafkaException, TimeoutError) as error:
+            raise explained("the consumer groups", error) from None
+        for trouble in listed.errors or ():
+            self.notes.append(f"some consumer groups could not be listed: {trouble}")
+        return sorted(group.group_id for group in listed.valid or ())
+
+    def commits(self, groups: Sequence[str]) -> list[Commit]:
+        """Everything *groups* have committed, with members and state."""
+        if not groups:
+            return []
+        described = self._answers(
+            self._ask(
+                lambda: self._admin.describe_consumer_groups(
+                    list(groups), request_timeout=self._timeout
+                )
+            )
+        )
+        asked: dict[Any, Future[Any]] = {}
+        for group in groups:
+            request = [ConsumerGroupTopicPartitions(group)]
+            asked |= self._ask(
+                lambda request=request: self._admin.list_consumer_group_offsets(  # type: ignore[misc]
+                    request, request_timeout=self._timeout
+                )
+            )
+        return [
+            _commit(str(group), place, described.get(group))
+            for group, answer in self._answers(asked).items()
+            for place in answer.topic_partitions
+        ]
+
+    def _ask(self, request: Callable[[], Any]) -> dict[Any, Future[Any]]:
+        try:
+            futures: dict[Any, Future[Any]] = request()
+        except KafkaException as error:
+            raise explained("the cluster", error) from None
+        return futures
+
+    def _answers(self, futures: Mapping[Any, Future[Any]], needed: bool = True) -> dict[Any, Any]:
+        """The answers that came. One that did not is noted; none at all, where *needed*, raises."""
+        answers: dict[Any, Any] = {}
+        errors: list[tuple[Any, Exception]] = []
+        for key, future in futures.items():
+            try:
+                answers[key] = future.result(self._timeout + 5)
+            except (KafkaException, TimeoutError) as error:
+                errors.append((key, error))
+        self._admin.poll(0)
+        self.notes += [f"{_name(key)}: {_reason(why)}" for key, why in errors]
+        if needed and errors and not answers:
+            raise explained(_name(errors[0][0]), errors[0][1])
+        return answers
+
+
+def explained(what: str, error: Exception) -> Exception:
+    """Our error for one of librdkafka: wrong access, or not reachable."""
+    code = error.args[0].code() if isinstance(error, KafkaException) else None
+    if code in _WRONG_ACCESS:
+        return ConfigError(f"The cluster refuses our credentials ({_reason(error)}). See [kafka].")
+    if code in _REFUSED:
+        return ConfigError(
+            f"{what}: {_reason(error)}. Grant the ACLs that docs/agents.md lists for this source."
+        )
+    return SourceUnavailable(f"{what}: the cluster did not answer: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KafkaException):
+        return str(error.args[0].str())
+    return str(error) or type(error).__name__
+
+
+def _name(key: Any) -> str:
+    if isinstance(key, TopicPartition):
+        return f"{key.topic}-{key.partition}"
+    return str(getattr(key, "name", key))
+
+
+def _commit(group: str, place: TopicPartition, about: Any) -> Commit:
+    return Commit(
+        group=group,
+        topic=place.topic,
+        partition=place.partition,
+        offset=place.offset if place.offset >= 0 else None,
+        metadata=place.metadata,
+        members=len(about.members) if about is not None else None,
+        state=about.state.name if about is not None else None,
+    )
