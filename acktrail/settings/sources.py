@@ -129,7 +129,7 @@ class LogScanSource(_Source):
     margin: int = Field(default=100, ge=0)
     """In suspicion mode: records read on both sides of a suspected range."""
     interval_s: float = Field(default=30.0, gt=0)
-    max_records: int = Field(default=200_000, gt=0)
+    max_records: int = Field(default=50_000, gt=0)
     """Most records of one partition in one batch."""
 
 
