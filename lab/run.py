@@ -107,10 +107,11 @@ class Run:
         self.notes[name] = value
 
     def partition(self, topic: str, partition: int) -> dict[str, Any] | None:
-        """The state of one partition now."""
+        """The state of one partition now; None where the cluster did not answer."""
         for row in snapshots.partition_states(self._admin, [topic]):
             if row["partition"] == partition:
                 return row
+        self._admin = snapshots.observer(self.cluster.direct)  # Do not wait for a dead broker.
         return None
 
     def wait_in_sync(self) -> None:

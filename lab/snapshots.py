@@ -26,13 +26,20 @@ from acktrail.errors import LabError
 from lab.processes import now_ms
 from lab.scenario import Topic
 
-_WITHIN = 3.0
+_WITHIN = 4.0
 Row = dict[str, Any]
 
 
 def observer(bootstrap: str) -> AdminClient:
     """An AdminClient that does not complain on stderr when a broker dies: that is the plan."""
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "client.id": "lab"})
+    return AdminClient(
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "client.id": "lab",
+            "reconnect.backoff.max.ms": 500,
+        }
+    )
 
 
 def create_topics(admin: AdminClient, topics: Iterable[Topic], within: float = 60.0) -> None:

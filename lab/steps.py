@@ -121,13 +121,18 @@ class Isr:
     def do(self, run: Run) -> None:
         """Wait for it."""
         wanted = sorted(self.brokers)
+        seen: list[object] = []
 
         def reached() -> bool:
             row = run.partition(self.topic, self.partition)
-            return row is not None and row["isr"] == wanted
+            seen[:] = [row["isr"] if row is not None else "no answer"]
+            return seen == [wanted]
 
         if not wait_until(reached, self.within, pause=0.3):
-            raise LabError(f"{self.topic}-{self.partition}: the in-sync set never was {wanted}")
+            raise LabError(
+                f"{self.topic}-{self.partition}: the in-sync set was not {wanted} within "
+                f"{self.within:.0f} s; last seen: {seen}"
+            )
 
 
 @dataclass(frozen=True)
