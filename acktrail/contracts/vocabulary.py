@@ -29,6 +29,8 @@ class State(StrEnum):
     """What became of an id, for one group. The order is the order of decision."""
 
     DELIVERED = "delivered"
+    NOT_OWED = "not_owed"
+    """In the log below the first offset the group was given: the group owes none of them."""
     SKIPPED_BY_CONSUMER = "skipped_by_consumer"
     EXPIRED_BEFORE_READ = "expired_before_read"
     PENDING = "pending"

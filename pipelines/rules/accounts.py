@@ -1,0 +1,279 @@
+"""The accounts of one block for one audience, and what is to be found in them as ranges of ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from acktrail.contracts.vocabulary import State, Tier
+from acktrail.wire.identity import BLOCK_BITS, BLOCK_IDS
+from pipelines.rules.bitmaps import Longs, Mask
+from pipelines.rules.block import PRODUCER_TIERS, Block, Places, Presence, in_offset_order
+from pipelines.rules.evidence import SessionEvidence, TopicEvidence
+from pipelines.rules.groups import audiences, is_concerned, judge_group
+from pipelines.rules.reasons import Reason
+from pipelines.rules.verdicts import REASONS, STATES, Case, Verdicts, judge_log, places_of_producer
+
+HOUR_MS = 3_600_000
+LOG = ""
+"""The audience that is the log itself: an id is delivered to it when it is stored."""
+
+_QUIET = (State.DELIVERED, State.NOT_OWED)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Contiguous ids that were not delivered, with one state, reason, partition and error."""
+
+    first_seq: int
+    last_seq: int
+    state: str
+    reason: str
+    partition: int | None
+    first_offset: int | None
+    last_offset: int | None
+    first_ms: int | None
+    last_ms: int | None
+    told: bool
+    acked: bool
+    error: str
+
+    @property
+    def count(self) -> int:
+        """Ids in the range."""
+        return self.last_seq - self.first_seq + 1
+
+
+def pack_findings(findings: Sequence[Finding]) -> str:
+    """*findings* as text, for `delivery_ledger.findings`."""
+    return json.dumps([list(asdict(f).values()) for f in findings], separators=(",", ":"))
+
+
+def unpack_findings(text: str) -> list[Finding]:
+    """The findings in *text*."""
+    return [Finding(*values) for values in json.loads(text)]
+
+
+def account_block(
+    block: Block, topic: TopicEvidence, session: SessionEvidence
+) -> list[dict[str, Any]]:
+    """One account for the log and one for each group that owes something of the block."""
+    view = topic if session.first_ms is None else topic.since(session.first_ms - HOUR_MS)
+    book = Book(block, view, session)
+    log = judge_log(Case(block, view, session, book.presence))
+    accounts = [book.account(LOG, log)]
+    for group in audiences(block, view):
+        verdicts = judge_group(block, view, group, log, book.presence)
+        if is_concerned(block, group, verdicts):
+            accounts.append(book.account(group, verdicts))
+    return accounts
+
+
+class Book:
+    """What the accounts of one block have in common."""
+
+    def __init__(self, block: Block, topic: TopicEvidence, session: SessionEvidence) -> None:
+        self.block, self.topic, self.session = block, topic, session
+        self.presence = Presence(block, topic)
+
+    @cached_property
+    def _told(self) -> Mask:
+        return self.block.mask(Tier.FAILED) | self.block.mask(Tier.INDETERMINATE)
+
+    @cached_property
+    def _acked(self) -> Mask:
+        return self.block.mask(Tier.ACKED) | self.block.mask(Tier.ACKED_NO_OFFSET)
+
+    @cached_property
+    def _told_places(self) -> Places:
+        return places_of_producer(self.block)
+
+    def account(self, group: str, verdicts: Verdicts) -> dict[str, Any]:
+        """One row of `delivery_ledger`, without the columns that name the block."""
+        counts = np.bincount(verdicts.state[verdicts.state >= 0], minlength=len(STATES))
+        sent = int(np.count_nonzero(self.block.universe))
+        quiet = (*_QUIET, State.REJECTED, State.ABORTED)
+        settled = sum(int(counts[STATES.index(s)]) for s in quiet)
+        began, ended = self._span()
+        return {
+            "group": group,
+            "sent": sent,
+            "acked": int(np.count_nonzero(self._acked)),
+            **{state.value: int(counts[i]) for i, state in enumerate(STATES)},
+            "residual": sent - int(counts.sum()),
+            **self._records(group),
+            "ghosts": int(np.count_nonzero(self._told & verdicts.having(State.DELIVERED))),
+            "forwarded": 0,
+            "reasons": _reasons(verdicts),
+            "findings": pack_findings(self.findings(verdicts)),
+            "first_ms": began,
+            "last_ms": ended,
+            "settles_ms": verdicts.settles_ms,
+            "open": settled != sent,
+            **self._latency(group),
+        }
+
+    def _span(self) -> tuple[int | None, int | None]:
+        parts = [p.part for placed in self.block.tiers.values() for p in placed]
+        return (
+            min((p.began_ms for p in parts if p.began_ms is not None), default=None),
+            max((p.ended_ms for p in parts if p.ended_ms is not None), default=None),
+        )
+
+    def _records(self, group: str) -> dict[str, int]:
+        """Duplicates, redeliveries and steps back, from offsets where they are known."""
+        tier = Tier.DELIVERED if group else Tier.IN_LOG
+        lanes = self.presence.offsets(tier, group)
+        if not lanes and not group:
+            lanes = self._lanes_without_scan()
+        distinct = sum(offsets.size for _, offsets in lanes.values())
+        ids = np.unique(np.concatenate([i for i, _ in lanes.values()])).size if lanes else 0
+        placed = self.block.placed(tier, group)
+        blind = [p.part for p in placed if p.part.runs.offsets is None]
+        records = sum(p.part.records for p in placed)
+        blind_records = sum(p.records for p in blind)
+        return {
+            "duplicates": distinct - ids + (sum(p.records - p.runs.count for p in blind)),
+            "redelivered": max(0, records - blind_records - distinct) if group else 0,
+            "out_of_order": sum(int((np.diff(i) < 0).sum()) for i, _ in lanes.values())
+            + sum(p.steps_back or 0 for p in blind),
+        }
+
+    def _lanes_without_scan(self) -> dict[int, tuple[Longs, Longs]]:
+        """Where no scan looked: what groups have read, with what producers were told."""
+        found: dict[int, list[tuple[Longs, Longs]]] = {}
+        for group in self.block.groups:
+            for number, lane in self.presence.offsets(Tier.DELIVERED, group).items():
+                found.setdefault(number, []).append(lane)
+        return {number: in_offset_order(lanes) for number, lanes in found.items()}
+
+    def _latency(self, group: str) -> dict[str, int | None]:
+        parts = [p.part for p in self.block.placed(Tier.DELIVERED, group)]
+        medians = sorted(p.latency_p50_ms for p in parts if p.latency_p50_ms is not None)
+        return {
+            "latency_p50_ms": medians[len(medians) // 2] if medians else None,
+            "latency_p99_ms": max(
+                (p.latency_p99_ms for p in parts if p.latency_p99_ms is not None), default=None
+            ),
+            "latency_max_ms": max(
+                (p.latency_max_ms for p in parts if p.latency_max_ms is not None), default=None
+            ),
+        }
+
+    def findings(self, verdicts: Verdicts) -> list[Finding]:
+        """What was not delivered, as ranges."""
+        loud = verdicts.state >= 0
+        for state in _QUIET:
+            loud &= ~verdicts.having(state)
+        ids = np.flatnonzero(loud)
+        if not ids.size:
+            return []
+        errors, names = self._errors()
+        places = self._places(verdicts)
+        traits = np.stack(
+            [verdicts.state, verdicts.reason, places.partition, errors, self._told, self._acked], 1
+        )[ids]
+        new = np.flatnonzero(
+            np.concatenate(([True], (np.diff(ids) != 1) | (np.diff(traits, axis=0) != 0).any(1)))
+        )
+        began, ended = self._times()
+        found = []
+        for first, last in zip(new, np.append(new[1:], ids.size) - 1, strict=True):
+            span = slice(int(ids[first]), int(ids[last]) + 1)
+            found.append(
+                self._finding(
+                    span, verdicts, places, names[int(errors[span.start])], (began, ended)
+                )
+            )
+        return found
+
+    def _finding(
+        self,
+        span: slice,
+        verdicts: Verdicts,
+        places: Places,
+        error: str,
+        times: tuple[Longs, Longs],
+    ) -> Finding:
+        first, base = span.start, self.block.number << BLOCK_BITS
+        partition = int(places.partition[first])
+        low, high = int(places.low[span].min()), int(places.high[span].max())
+        began, ended = int(times[0][span].min()), int(times[1][span].max())
+        return Finding(
+            first_seq=base + first,
+            last_seq=base + span.stop - 1,
+            state=STATES[verdicts.state[first]].value,
+            reason=REASONS[verdicts.reason[first]].value,
+            partition=None if partition < 0 else partition,
+            first_offset=None if low < 0 else low,
+            last_offset=None if high < 0 else high,
+            first_ms=None if began < 0 else began,
+            last_ms=None if ended < 0 else ended,
+            told=bool(self._told[first]),
+            acked=bool(self._acked[first]),
+            error=error,
+        )
+
+    def _places(self, verdicts: Verdicts) -> Places:
+        """Where ids are or were: in the log where they still are, else as the producer was told."""
+        told = self._told_places
+        stored = verdicts.state >= 0
+        stored &= self.presence.mask
+        if not stored.any():
+            return told
+        there = self.presence.places
+        return Places(
+            *(np.where(stored, a, b) for a, b in (
+                (there.partition, told.partition), (there.low, told.low), (there.high, told.high)
+            ))
+        )  # fmt: skip
+
+    def _errors(self) -> tuple[Longs, list[str]]:
+        """For each id the index of its error's name."""
+        names, codes = [""], np.zeros(BLOCK_IDS, np.int64)
+        for tier in (Tier.INDETERMINATE, Tier.FAILED):
+            for placed in self.block.placed(tier):
+                if placed.part.error not in names:
+                    names.append(placed.part.error)
+                codes[placed.part.mask] = names.index(placed.part.error)
+        return codes, names
+
+    def _times(self) -> tuple[Longs, Longs]:
+        """For each id when it was sent, as near as reported: earliest and latest; -1 unknown."""
+        began = np.full(BLOCK_IDS, -1, np.int64)
+        ended = np.full(BLOCK_IDS, -1, np.int64)
+        for tier in reversed(PRODUCER_TIERS):
+            for placed in self.block.placed(tier):
+                part = placed.part
+                if part.began_ms is not None and part.ended_ms is not None:
+                    began[part.mask], ended[part.mask] = part.began_ms, part.ended_ms
+        if self.session.minutes:
+            self._narrow_by_minutes(began, ended)
+        unknown = began < 0
+        if unknown.any() and self.session.last_ms is not None:
+            before = np.maximum.accumulate(np.where(unknown, -1, began))
+            began[unknown] = np.where(before < 0, self.session.last_ms, before)[unknown]
+            ended[unknown] = self.session.last_ms
+        return began, ended
+
+    def _narrow_by_minutes(self, began: Longs, ended: Longs) -> None:
+        """The minute an id was created in is known: it is nearer than the part's whole span."""
+        firsts = np.array([seq for _, seq in self.session.minutes], np.int64)
+        starts = np.array([minute * 60_000 for minute, _ in self.session.minutes], np.int64)
+        seqs = (self.block.number << BLOCK_BITS) + np.arange(BLOCK_IDS)
+        at = np.searchsorted(firsts, seqs, "right") - 1
+        known = (at >= 0) & (began < 0)
+        began[known] = starts[np.maximum(at, 0)][known]
+        ended[known] = began[known] + 59_999
+
+
+def _reasons(verdicts: Verdicts) -> Mapping[str, str]:
+    """Reason to number of ids, for what is pending or inconclusive."""
+    open_ids = verdicts.having(State.PENDING) | verdicts.having(State.INCONCLUSIVE)
+    counts = np.bincount(verdicts.reason[open_ids], minlength=len(Reason))
+    return {REASONS[i].value: str(n) for i, n in enumerate(counts.tolist()) if n}
