@@ -9,7 +9,10 @@ _CLUSTER = Column("cluster", "string", "Name of the Kafka cluster.", required=Tr
 _SESSION = Column("session", "string", "Producer instance.", required=True)
 _TOPIC = Column("topic", "string", "Topic the producer addressed.", required=True)
 _GROUP = Column(
-    "group", "string", "Consumer group; empty where no group is audited.", required=True
+    "group",
+    "string",
+    "Consumer group; empty for the log itself: stored is delivered to it.",
+    required=True,
 )
 _BUCKET = Column("bucket", "string", "As in audit_blocks.", required=True)
 
@@ -124,12 +127,23 @@ DELIVERY_LEDGER = Table(
         Column(
             "forwarded", "long", "Ids seen in topics their session never addressed.", required=True
         ),
-        Column("late", "long", "Ids delivered after their deadline.", required=True),
+        Column("reasons", "attributes", "Why ids are pending or inconclusive, with their number."),
+        Column(
+            "findings",
+            "string",
+            "What was not delivered, as ranges of ids (JSON); loss_events reads it.",
+            required=True,
+        ),
         Column("latency_p50_ms", "long", "Create to delivered, median, where reported."),
         Column("latency_p99_ms", "long", "Create to delivered, 99th percentile."),
         Column("latency_max_ms", "long", "Create to delivered, highest."),
         Column("first_at", "timestamp", "Earliest event."),
         Column("last_at", "timestamp", "Latest event."),
+        Column(
+            "settles_at",
+            "timestamp",
+            "A complete scan begun after this decides what is pending without an offset; else null.",
+        ),
         Column("open", "boolean", "Whether later evidence can still change it.", required=True),
         _BUCKET,
     ),
@@ -165,9 +179,9 @@ LOSS_EVENTS = Table(
         ),
         Column("because", "string", "One clause a person can act on.", required=True),
         Column("evidence", "strings", "Keys of the rows that prove it.", required=True),
-        Column(
-            "settles_at", "timestamp", "When the last open question is decided; null once it is."
-        ),
+        Column("reason", "string", "The ground of the state; see docs/audit.md.", required=True),
+        Column("error", "string", "Error the application was told, where it was."),
+        Column("incident", "string", "Name of the loss incident it belongs to.", required=True),
         _BUCKET,
     ),
 )

@@ -238,6 +238,71 @@ CLIENTS = Table(
     ),
 )
 
+AUDIT_PARTS = Table(
+    name="audit_parts",
+    layer="silver",
+    writer="spark",
+    doc="Audit reports with their bucket, so that a block's evidence is found without reading all.",
+    grain=(
+        "cluster",
+        "reporter",
+        "session",
+        "topic",
+        "partition",
+        "tier",
+        "group",
+        "block",
+        "part",
+        "number",
+    ),
+    partition=("bucket",),
+    columns=(
+        _CLUSTER,
+        Column("reporter", "string", "Who reports.", required=True),
+        Column("session", "string", "Producer instance; empty for offsets only.", required=True),
+        Column("topic", "string", "Topic.", required=True),
+        Column("topic_id", "string", "Topic id, where known."),
+        Column("partition", "long", "Partition, or -1.", required=True),
+        Column("tier", "string", "Where the ids were seen.", required=True, values=Tier),
+        Column("group", "string", "Consumer group.", required=True),
+        Column("block", "long", "seq >> 15; -1 for rows without ids.", required=True),
+        Column("part", "long", "Part of the block within the reporter.", required=True),
+        Column("number", "long", "Report number.", required=True),
+        Column("leader_epoch", "long", "Highest leader epoch seen, where known."),
+        Column("first_offset", "long", "Lowest offset covered, where known."),
+        Column("last_offset", "long", "Highest offset covered, where known."),
+        Column("records", "long", "Records seen, duplicates included.", required=True),
+        Column("ids", "binary", "Run list of the ids within the block."),
+        Column("steps_back", "long", "Steps back of seq, where reported."),
+        Column("assignment", "long", "For consumed: the how-manieth assignment."),
+        Column(
+            "error",
+            "string",
+            "Error name, for failed and indeterminate; else empty.",
+            required=True,
+        ),
+        Column("settings", "attributes", "Of the session."),
+        Column("minutes", "longs", "Pairs of epoch minute and first seq created in it."),
+        Column("began_ms", "long", "Earliest event covered, epoch milliseconds."),
+        Column("ended_ms", "long", "Latest event covered, epoch milliseconds."),
+        Column(
+            "reported_ms", "long", "When the report was made, epoch milliseconds.", required=True
+        ),
+        Column("latency_p50_ms", "long", "Create to delivered, median."),
+        Column("latency_p99_ms", "long", "Create to delivered, 99th percentile."),
+        Column("latency_max_ms", "long", "Create to delivered, highest."),
+        Column(
+            "closed", "boolean", "The reporter ended, or the scan reached its end.", required=True
+        ),
+        Column(
+            "bucket",
+            "string",
+            "Session's start hour and block >> 6; 'offsets' for rows without a session.",
+            required=True,
+        ),
+    ),
+)
+
 AUDIT_BLOCKS = Table(
     name="audit_blocks",
     layer="silver",
@@ -267,7 +332,6 @@ AUDIT_BLOCKS = Table(
             "Times a seq was lower than the one before it, in offset order.",
             required=True,
         ),
-        Column("redelivered", "long", "Records read again by the same member.", required=True),
         Column(
             "parts",
             "binary",
@@ -275,6 +339,8 @@ AUDIT_BLOCKS = Table(
             required=True,
         ),
         Column("errors", "attributes", "Error name to number of ids."),
+        Column("first_offset", "long", "Lowest offset, where known."),
+        Column("last_offset", "long", "Highest offset, where known."),
         Column("first_at", "timestamp", "Earliest event."),
         Column("last_at", "timestamp", "Latest event."),
         Column(
@@ -295,5 +361,6 @@ SILVER = (
     CLIENT_METRICS,
     BROKER_METRICS,
     CLIENTS,
+    AUDIT_PARTS,
     AUDIT_BLOCKS,
 )

@@ -16,6 +16,10 @@ from acktrail.wire.runs import encode_ids
 Longs = npt.NDArray[np.int64]
 
 
+PART_MS = 10_000
+"""A part covers at most so long: the times of its ids are known that well."""
+
+
 @dataclass(frozen=True)
 class Sighting:
     """One message seen at one tier. *at_ms*: sent, acked, failed, read or delivered at."""
@@ -42,7 +46,7 @@ def encode_sightings(
 ) -> list[Report]:
     """Reports for *sightings*, which are in the order seen; parts are numbered from *first_part*.
 
-    A part holds one block, place and error. An id seen at a second offset goes to a further part,
+    A part holds one block, place and error of at most ten seconds. An id seen at a second offset goes to a further part,
     so that every record keeps its offset; one read again at the same offset only counts as a
     record. The next call's *first_part* must be higher than every part made so far.
     """
@@ -51,9 +55,9 @@ def encode_sightings(
     for s in sightings:
         key = (
             *(s.session, s.topic, s.topic_id, s.partition, s.tier, s.group),
-            *(s.seq >> BLOCK_BITS, s.error, s.offset is None),
+            *(s.seq >> BLOCK_BITS, s.error, s.offset is None, s.at_ms // PART_MS),
         )
-        seen_at = layers.setdefault((*key, s.seq), {})
+        seen_at = layers.setdefault((*key[:-1], s.seq), {})
         layer = seen_at.setdefault(s.offset, len(seen_at))
         groups.setdefault((*key, layer), []).append(s)
     return [

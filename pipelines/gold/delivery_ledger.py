@@ -1,0 +1,147 @@
+"""The accounts of every block for the log and for each group: sent = sum of the states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from acktrail.contracts.arrow import schema
+from acktrail.contracts.gold import DELIVERY_LEDGER
+from acktrail.contracts.vocabulary import Tier
+from pipelines.arrow_rows import Row, by_key, rows_of
+from pipelines.gold.ledger_evidence import topic_of
+from pipelines.gold.ledger_rows import evidence_rows, in_buckets
+from pipelines.job import Options
+from pipelines.rules.accounts import account_block
+from pipelines.rules.bitmaps import union
+from pipelines.rules.block import PRODUCER_TIERS, Block, Placed
+from pipelines.rules.evidence import SessionEvidence, TopicEvidence
+from pipelines.rules.parts import unpack_parts
+from pipelines.spark_schema import loose
+
+_SCHEMA = pa.schema([f.with_nullable(True) for f in schema(DELIVERY_LEDGER)])
+_INSTANTS = {"first_at": "first_ms", "last_at": "last_ms", "settles_at": "settles_ms"}
+_BLOCK_IDS = 1 << 15
+
+
+def balance(
+    inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, _options: Options
+) -> DataFrame:
+    """Judge every id of the buckets *keys*, and write the accounts."""
+    blocks = in_buckets(inputs["audit_blocks"], keys)
+    rows = evidence_rows(inputs, blocks, keys)
+    return (
+        rows.repartition("cluster", "topic", "slice")
+        .sortWithinPartitions("cluster", "topic", "slice", "session", "bucket", "block")
+        .mapInArrow(_balance, loose(DELIVERY_LEDGER))
+    )
+
+
+def _balance(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    topic, place = TopicEvidence(), ("", "", -1)
+    made: list[dict[str, Any]] = []
+    for key, rows in by_key(rows_of(batches), ("cluster", "topic", "slice", "session", "bucket")):
+        cluster, name, number, session, bucket = key
+        if place != (cluster, name, number):
+            topic, place = TopicEvidence(), (cluster, name, number)
+        if not session:  # sorts first: all that is known of the topic
+            topic = topic_of(rows)
+            continue
+        for account in _accounts(rows, topic):
+            made.append(
+                account | {"cluster": cluster, "topic": name, "session": session, "bucket": bucket}
+            )
+        if len(made) >= 256:
+            yield _batch(made)
+            made = []
+    if made:
+        yield _batch(made)
+
+
+def _accounts(rows: list[Row], topic: TopicEvidence) -> Iterator[dict[str, Any]]:
+    """The accounts of one session's blocks in one bucket."""
+    blocks = _blocks(rows)
+    if not blocks:
+        return
+    session = _session(rows, blocks)
+    named = {k: session.settings.get(k) for k in ("client_id", "host")}
+    if any(r["kind"] == "elsewhere" for r in rows) and not _addressed(blocks):
+        for block in blocks.values():
+            yield _forwarded(block) | named
+        return
+    beyond = any(r["kind"] == "beyond" for r in rows)
+    last = max(blocks)
+    for number in range(min(blocks) >> 6 << 6, last + 1):
+        found = blocks.get(number, Block(number, {}))
+        whole = number < last or beyond
+        implied = _BLOCK_IDS if whole else found.top()
+        for account in account_block(Block(number, found.tiers, implied), topic, session):
+            yield account | named | {"block": number}
+
+
+def _blocks(rows: list[Row]) -> dict[int, Block]:
+    tiers: dict[int, dict[tuple[Tier, str], tuple[Placed, ...]]] = {}
+    for row in rows:
+        if row["kind"] == "block":
+            key = (Tier(row["text"]), row["group"])
+            placed = tuple(Placed(row["partition"], p) for p in unpack_parts(row["blob"]))
+            block = tiers.setdefault(row["block"], {})
+            block[key] = (*block.get(key, ()), *placed)
+    return {number: Block(number, dict(sorted(tiers[number].items()))) for number in sorted(tiers)}
+
+
+def _addressed(blocks: Mapping[int, Block]) -> bool:
+    return any(tier in PRODUCER_TIERS for b in blocks.values() for tier, _ in b.tiers)
+
+
+def _forwarded(block: Block) -> dict[str, Any]:
+    """Ids of a session that never wrote to this topic: somebody else copied them here."""
+    seen = union(block.mask(tier, group) for tier, group in block.tiers)
+    empty = account_block(Block(block.number, {}), TopicEvidence(), SessionEvidence())[0]
+    return empty | {"block": block.number, "forwarded": int(seen.sum())}
+
+
+def _session(rows: list[Row], blocks: Mapping[int, Block]) -> SessionEvidence:
+    """What the session's heartbeats say, and when its ids were handled."""
+    beats = sorted(
+        (r for r in rows if r["kind"] == "heartbeat"),
+        key=lambda r: (r["until_ms"], r["number"], r["reporter"]),
+    )
+    settings: dict[str, str] = {}
+    minutes: dict[int, int] = {}
+    for beat in beats:
+        settings |= dict(beat["settings"] or {})
+        pairs = beat["minutes"] or []
+        for minute, seq in zip(pairs[::2], pairs[1::2], strict=False):
+            minutes[minute] = min(seq, minutes.get(minute, seq))
+    own = [
+        p.part
+        for block in blocks.values()
+        for (tier, _), placed in block.tiers.items()
+        for p in placed
+        if tier in PRODUCER_TIERS
+    ]
+    everything = [p.part for b in blocks.values() for placed in b.tiers.values() for p in placed]
+    times = [p.ended_ms for p in own if p.ended_ms is not None] + [b["until_ms"] for b in beats]
+    return SessionEvidence(
+        settings=settings,
+        closed=bool(beats) and any(b["flag"] for b in beats),
+        first_ms=min((p.began_ms for p in everything if p.began_ms is not None), default=None),
+        last_ms=max(times, default=None),
+        minutes=tuple(sorted(minutes.items())),
+    )
+
+
+def _batch(made: list[dict[str, Any]]) -> pa.RecordBatch:
+    rows = []
+    for account in made:
+        row = dict(account)
+        for column, name in _INSTANTS.items():
+            ms = row.pop(name)
+            row[column] = None if ms is None else ms * 1000
+        row["reasons"] = sorted(row["reasons"].items())
+        rows.append(row)
+    return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)

@@ -1,0 +1,81 @@
+"""From evidence rows to what the rules look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipelines.arrow_rows import Row
+from pipelines.rules.evidence import (
+    DEFAULT_REPLICA_LAG_MS,
+    Commit,
+    Consumed,
+    GroupEvidence,
+    PartitionEvidence,
+    Scan,
+    StateAt,
+    TopicEvidence,
+)
+
+
+def topic_of(rows: Iterable[Row]) -> TopicEvidence:
+    """All that is known of a topic; rows in any order, repeated or not."""
+    scans: dict[int, set[Scan]] = {}
+    states: dict[int, set[StateAt]] = {}
+    consumed: dict[str, dict[int, list[tuple[int, Consumed]]]] = {}
+    commits: dict[str, dict[int, set[Commit]]] = {}
+    compacted, lag = False, DEFAULT_REPLICA_LAG_MS
+    for row in rows:
+        kind, partition = row["kind"], row["partition"]
+        if kind == "scanned":
+            scan = Scan(row["first"], row["last"], row["at_ms"], bool(row["flag"]))
+            scans.setdefault(partition, set()).add(scan)
+        elif kind == "state":
+            state = StateAt(
+                row["at_ms"], row["first"], row["last"], row["epoch"], row["text"] or ""
+            )
+            states.setdefault(partition, set()).add(state)
+        elif kind == "consumed":
+            read = Consumed(
+                row["reporter"],
+                row["block"],
+                row["part"],
+                row["first"],
+                row["last"],
+                row["until_ms"],
+            )
+            at = consumed.setdefault(row["group"], {}).setdefault(partition, [])
+            at.append((row["number"], read))
+        elif kind == "commit":
+            commit = Commit(row["at_ms"], row["last"], row["text"] or "")
+            commits.setdefault(row["group"], {}).setdefault(partition, set()).add(commit)
+        elif kind == "topic_config":
+            compacted = bool(row["flag"])
+            lag = row["last"] if row["last"] is not None else lag
+    return TopicEvidence(
+        partitions={
+            p: PartitionEvidence(
+                tuple(sorted(scans.get(p, ()), key=lambda s: (s.began_ms, s.first, s.last))),
+                tuple(states.get(p, ())),
+            )
+            for p in sorted({*scans, *states})
+        },
+        groups={
+            g: GroupEvidence(
+                {p: _newest(found) for p, found in consumed.get(g, {}).items()},
+                {p: tuple(found) for p, found in commits.get(g, {}).items()},
+            )
+            for g in sorted({*consumed, *commits})
+        },
+        compacted=compacted,
+        replica_lag_ms=lag,
+    )
+
+
+def _newest(found: list[tuple[int, Consumed]]) -> tuple[Consumed, ...]:
+    """The newest report of each part of each member."""
+    kept: dict[tuple[str, int], tuple[int, int, Consumed]] = {}
+    for number, read in found:
+        key = (read.reporter, read.part)
+        if key not in kept or (number, read.last) > kept[key][:2]:
+            kept[key] = (number, read.last, read)
+    return tuple(read for _, _, read in kept.values())

@@ -1,0 +1,226 @@
+"""The rows that a ledger is made of: blocks, and everything known of their topics, in one frame.
+
+A block needs the evidence of its whole topic. Each topic is dealt with in slices of sessions, and
+every slice is given the topic's evidence, so that no join copies it to every block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from acktrail.contracts.vocabulary import Tier
+from pipelines.rules.accounts import HOUR_MS
+from pipelines.rules.block import PRODUCER_TIERS
+from pipelines.silver.audit_parts import OFFSETS
+
+SLICES = 8
+
+_COLUMNS = {
+    "cluster": "string",
+    "topic": "string",
+    "slice": "int",
+    "session": "string",
+    "bucket": "string",
+    "kind": "string",
+    "block": "long",
+    "partition": "long",
+    "group": "string",
+    "reporter": "string",
+    "part": "long",
+    "number": "long",
+    "first": "long",
+    "last": "long",
+    "at_ms": "long",
+    "until_ms": "long",
+    "epoch": "long",
+    "flag": "boolean",
+    "text": "string",
+    "settings": "map<string,string>",
+    "minutes": "array<long>",
+    "blob": "binary",
+}
+_PRODUCER = [tier.value for tier in PRODUCER_TIERS]
+
+
+def in_buckets(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
+    """The rows of the buckets *keys*; all for None."""
+    return frame if keys is None else frame.where(F.col("bucket").isin(sorted(keys)))
+
+
+def evidence_rows(
+    inputs: Mapping[str, DataFrame], blocks: DataFrame, keys: frozenset[str] | None
+) -> DataFrame:
+    """Blocks, sessions and topics' evidence, as rows of one shape."""
+    topics = blocks.groupBy("cluster", "topic").agg(_ms(F.min("first_at")).alias("since_ms"))
+    sliced = F.pmod(F.hash("session"), F.lit(SLICES))
+    placed = blocks.select("cluster", "session", "topic", "bucket").distinct()
+    own = [_block_rows(blocks), _beats(inputs, placed, keys), *_neighbours(inputs, placed, keys)]
+    known = [
+        _offsets(inputs),
+        _states(inputs, topics),
+        _commits(inputs),
+        _configs(inputs, topics),
+    ]
+    per_slice = F.explode(F.sequence(F.lit(0), F.lit(SLICES - 1)))
+    shared = [
+        _shaped(f, slice=per_slice).join(F.broadcast(topics), ["cluster", "topic"], "left_semi")
+        for f in known
+    ]
+    frames = [*(_shaped(f, slice=sliced) for f in own), *shared]
+    result = frames[0]
+    for frame in frames[1:]:
+        result = result.unionByName(frame)
+    return result
+
+
+def _shaped(frame: DataFrame, **given: Column) -> DataFrame:
+    """*frame* with exactly the common columns."""
+    default = {"session": F.lit(""), "bucket": F.lit(""), "block": F.lit(-1)}
+    columns = []
+    for name, kind in _COLUMNS.items():
+        value = given.get(name)
+        if value is None:
+            value = F.col(name) if name in frame.columns else default.get(name, F.lit(None))
+        columns.append(value.cast(kind).alias(name))
+    return frame.select(columns)
+
+
+def _ms(column: Column) -> Column:
+    return (F.unix_micros(column) / 1000).cast("long")
+
+
+def _block_rows(blocks: DataFrame) -> DataFrame:
+    return blocks.select(
+        *("cluster", "session", "topic", "bucket", "block", "partition", "group"),
+        F.lit("block").alias("kind"),
+        F.col("tier").alias("text"),
+        F.col("parts").alias("blob"),
+    )
+
+
+def _beats(
+    inputs: Mapping[str, DataFrame], placed: DataFrame, keys: frozenset[str] | None
+) -> DataFrame:
+    """Heartbeats of the sessions, for each topic and bucket of theirs."""
+    beats = inputs["audit_parts"].where(F.col("tier") == Tier.HEARTBEAT.value)
+    if keys is not None:
+        first = {f"{key.rpartition('.')[0]}.0" for key in keys}
+        beats = beats.where(F.col("bucket").isin(sorted(first)))
+    beats = beats.where(F.col("session") != "").select(
+        "cluster",
+        "session",
+        F.col("topic").alias("beat_topic"),
+        "reporter",
+        "number",
+        F.coalesce("ended_ms", "reported_ms").alias("until_ms"),
+        F.col("closed").alias("flag"),
+        "settings",
+        "minutes",
+    )
+    joined = beats.join(F.broadcast(placed), ["cluster", "session"])
+    here = (F.col("beat_topic") == "") | (F.col("beat_topic") == F.col("topic"))
+    return joined.where(here).withColumn("kind", F.lit("heartbeat"))
+
+
+def _neighbours(
+    inputs: Mapping[str, DataFrame], placed: DataFrame, keys: frozenset[str] | None
+) -> list[DataFrame]:
+    """Whether a session goes on in a later bucket, and whether it wrote to another topic."""
+    blocks = inputs["audit_blocks"]
+    after = blocks if keys is None else blocks.where(F.col("bucket").isin(sorted(map(_next, keys))))
+    later = after.select("cluster", "session", "topic", F.col("bucket").alias("after")).distinct()
+    follows = F.concat_ws(
+        ".",
+        F.substring_index("bucket", ".", 1),
+        (F.substring_index("bucket", ".", -1).cast("long") + 1).cast("string"),
+    )
+    beyond = (
+        placed.withColumn("after", follows)
+        .join(later, ["cluster", "session", "topic", "after"], "left_semi")
+        .withColumn("kind", F.lit("beyond"))
+    )
+    wrote = in_buckets(blocks, keys).where(F.col("tier").isin(_PRODUCER))
+    wrote = wrote.select(
+        "session", F.col("cluster").alias("home"), F.col("topic").alias("addressed")
+    ).distinct()
+    elsewhere = (
+        placed.join(wrote, "session")
+        .where((F.col("home") != F.col("cluster")) | (F.col("addressed") != F.col("topic")))
+        .select("cluster", "session", "topic", "bucket")
+        .distinct()
+        .withColumn("kind", F.lit("elsewhere"))
+    )
+    return [beyond, elsewhere]
+
+
+def _next(bucket: str) -> str:
+    place, _, number = bucket.rpartition(".")
+    return f"{place}.{int(number) + 1}"
+
+
+def _offsets(inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """Ranges of offsets that scans and members of groups have read."""
+    rows = inputs["audit_parts"].where(F.col("bucket") == OFFSETS)
+    rows = rows.where(F.col("tier").isin(Tier.SCANNED.value, Tier.CONSUMED.value))
+    return rows.where("first_offset IS NOT NULL AND last_offset IS NOT NULL").select(
+        *("cluster", "topic", "partition", "group", "reporter", "part", "number"),
+        F.col("tier").alias("kind"),
+        F.col("first_offset").alias("first"),
+        F.col("last_offset").alias("last"),
+        F.coalesce("began_ms", "reported_ms").alias("at_ms"),
+        F.coalesce("ended_ms", "reported_ms").alias("until_ms"),
+        F.coalesce("assignment", F.lit(0)).alias("block"),
+        F.col("closed").alias("flag"),
+    )
+
+
+def _states(inputs: Mapping[str, DataFrame], topics: DataFrame) -> DataFrame:
+    """What the cluster answered, from an hour before the first event of the topic's blocks."""
+    states = inputs["cluster_states"].withColumn("at_ms", _ms(F.col("at")))
+    recent = states.join(F.broadcast(topics), ["cluster", "topic"])
+    since = F.col("since_ms").isNull() | (F.col("at_ms") >= F.col("since_ms") - HOUR_MS)
+    return recent.where(since).select(
+        *("cluster", "topic", "partition", "at_ms"),
+        F.lit("state").alias("kind"),
+        F.col("earliest_offset").alias("first"),
+        F.col("latest_offset").alias("last"),
+        F.col("leader_epoch").alias("epoch"),
+        F.col("topic_id").alias("text"),
+    )
+
+
+def _commits(inputs: Mapping[str, DataFrame]) -> DataFrame:
+    return (
+        inputs["group_offsets"]
+        .where("committed_offset IS NOT NULL")
+        .select(
+            *("cluster", "topic", "partition", "group"),
+            F.lit("commit").alias("kind"),
+            _ms(F.col("at")).alias("at_ms"),
+            F.col("committed_offset").alias("last"),
+            F.col("metadata").alias("text"),
+        )
+    )
+
+
+def _configs(inputs: Mapping[str, DataFrame], topics: DataFrame) -> DataFrame:
+    """Whether a topic is or was compacted; the longest time its cluster's replicas may lag."""
+    configs = inputs["cluster_configs"]
+    policy = (
+        configs.where("entity_kind = 'topic'")
+        .groupBy("cluster", F.col("entity").alias("topic"))
+        .agg(F.max(F.col("settings")["cleanup.policy"].contains("compact")).alias("flag"))
+    )
+    lag = (
+        configs.where("entity_kind = 'broker'")
+        .groupBy("cluster")
+        .agg(F.max(F.col("settings")["replica.lag.time.max.ms"].cast("long")).alias("last"))
+    )
+    return (
+        topics.join(policy, ["cluster", "topic"], "left")
+        .join(lag, "cluster", "left")
+        .select("cluster", "topic", "flag", "last", F.lit("topic_config").alias("kind"))
+    )

@@ -1,0 +1,6 @@
+"""Property tests have no deadline: the machine may be busy."""
+
+from hypothesis import settings
+
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
