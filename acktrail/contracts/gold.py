@@ -111,6 +111,7 @@ DELIVERY_LEDGER = Table(
         Column("block", "long", "seq >> 15.", required=True),
         Column("client_id", "string", "Client id of the session, where reported."),
         Column("host", "string", "Host of the session, where reported."),
+        Column("settings", "attributes", "What the session reported of itself that bears on delivery."),
         Column("sent", "long", "Ids handed over.", required=True),
         Column("acked", "long", "Ids acknowledged, with or without offset.", required=True),
         *(Column(s.value, "long", f"Ids in state {s.value}.", required=True) for s in State),
@@ -181,7 +182,6 @@ LOSS_EVENTS = Table(
         Column("evidence", "strings", "Keys of the rows that prove it.", required=True),
         Column("reason", "string", "The ground of the state; see docs/audit.md.", required=True),
         Column("error", "string", "Error the application was told, where it was."),
-        Column("incident", "string", "Name of the loss incident it belongs to.", required=True),
         _BUCKET,
     ),
 )

@@ -25,6 +25,10 @@ from pipelines.spark_schema import loose
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(DELIVERY_LEDGER)])
 _INSTANTS = {"first_at": "first_ms", "last_at": "last_ms", "settles_at": "settles_ms"}
 _BLOCK_IDS = 1 << 15
+_TOLD = (
+    *("client_id", "host", "acks", "retries", "delivery.timeout.ms", "request.timeout.ms"),
+    *("linger.ms", "enable.idempotence", "transactional.id"),
+)
 
 
 def balance(
@@ -67,7 +71,8 @@ def _accounts(rows: list[Row], topic: TopicEvidence) -> Iterator[dict[str, Any]]
     if not blocks:
         return
     session = _session(rows, blocks)
-    named = {k: session.settings.get(k) for k in ("client_id", "host")}
+    named: dict[str, Any] = {k: session.settings.get(k) for k in ("client_id", "host")}
+    named["settings"] = {k: session.settings[k] for k in _TOLD if k in session.settings}
     if any(r["kind"] == "elsewhere" for r in rows) and not _addressed(blocks):
         for block in blocks.values():
             yield _forwarded(block) | named
@@ -142,6 +147,7 @@ def _batch(made: list[dict[str, Any]]) -> pa.RecordBatch:
         for column, name in _INSTANTS.items():
             ms = row.pop(name)
             row[column] = None if ms is None else ms * 1000
-        row["reasons"] = sorted(row["reasons"].items())
+        for name in ("reasons", "settings"):
+            row[name] = sorted(row[name].items())
         rows.append(row)
     return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)

@@ -282,7 +282,7 @@ def dropped_at_close(loss: Loss) -> Explained | None:
     )
 
 
-def producer_crashed(loss: Loss) -> Explained | None:
+def producer_crashed(_loss: Loss) -> Explained | None:
     """Rule 11: its process ended without a word."""
     return Explained(
         Cause.PRODUCER_CRASH,
