@@ -66,24 +66,24 @@ def evidence_rows(
     ]
     per_slice = F.explode(F.sequence(F.lit(0), F.lit(SLICES - 1)))
     shared = [
-        _shaped(f, slice=per_slice).join(F.broadcast(topics), ["cluster", "topic"], "left_semi")
+        _shaped(f.withColumn("slice", per_slice)).join(
+            F.broadcast(topics), ["cluster", "topic"], "left_semi"
+        )
         for f in known
     ]
-    frames = [*(_shaped(f, slice=sliced) for f in own), *shared]
+    frames = [*(_shaped(f.withColumn("slice", sliced)) for f in own), *shared]
     result = frames[0]
     for frame in frames[1:]:
         result = result.unionByName(frame)
     return result
 
 
-def _shaped(frame: DataFrame, **given: Column) -> DataFrame:
+def _shaped(frame: DataFrame) -> DataFrame:
     """*frame* with exactly the common columns."""
     default = {"session": F.lit(""), "bucket": F.lit(""), "block": F.lit(-1)}
     columns = []
     for name, kind in _COLUMNS.items():
-        value = given.get(name)
-        if value is None:
-            value = F.col(name) if name in frame.columns else default.get(name, F.lit(None))
+        value = F.col(name) if name in frame.columns else default.get(name, F.lit(None))
         columns.append(value.cast(kind).alias(name))
     return frame.select(columns)
 

@@ -1,0 +1,50 @@
+"""The jobs of the books: from audit reports to accounts, losses and incidents."""
+
+from __future__ import annotations
+
+from acktrail.contracts.bronze import (
+    AUDIT_REPORTS,
+    CLUSTER_CONFIGS,
+    CLUSTER_STATES,
+    GROUP_OFFSETS,
+)
+from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS, LOSS_INCIDENTS, VERDICT_CHANGES
+from acktrail.contracts.silver import (
+    AUDIT_BLOCKS,
+    AUDIT_PARTS,
+    BROKER_EVENTS,
+    CLIENT_CONFIGS,
+    CONSUMER_EVENTS,
+    PRODUCER_EVENTS,
+)
+from pipelines.gold.delivery_ledger import balance
+from pipelines.gold.ledger_touched import concerned_buckets as concerned_accounts
+from pipelines.gold.loss_events import concerned_buckets as concerned_losses
+from pipelines.gold.loss_events import explain_losses
+from pipelines.gold.loss_incidents import gather_incidents
+from pipelines.gold.verdict_changes import note_changes
+from pipelines.job import Diff, Fold, Job, Map, everything
+from pipelines.silver.audit_blocks import buckets_with_news, fold_parts
+from pipelines.silver.audit_parts import REASONS, place_reports
+
+BOOKS: tuple[Job, ...] = (
+    Map(AUDIT_REPORTS, AUDIT_PARTS, place_reports, REASONS),
+    Fold((AUDIT_PARTS,), AUDIT_BLOCKS, buckets_with_news, fold_parts),
+    Fold(
+        (AUDIT_BLOCKS, AUDIT_PARTS, CLUSTER_STATES, GROUP_OFFSETS, CLUSTER_CONFIGS),
+        DELIVERY_LEDGER,
+        concerned_accounts,
+        balance,
+    ),
+    Fold(
+        (
+            *(DELIVERY_LEDGER, PRODUCER_EVENTS, CONSUMER_EVENTS, BROKER_EVENTS),
+            *(CLIENT_CONFIGS, CLUSTER_STATES),
+        ),
+        LOSS_EVENTS,
+        concerned_losses,
+        explain_losses,
+    ),
+    Fold((LOSS_EVENTS,), LOSS_INCIDENTS, everything, gather_incidents),
+    Diff(LOSS_EVENTS, VERDICT_CHANGES, note_changes),
+)
