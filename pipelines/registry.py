@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from acktrail.errors import UsageError
+from pipelines.books import BOOKS
 from pipelines.job import Job
 
-JOBS: tuple[Job, ...] = ()
+JOBS: tuple[Job, ...] = (
+    # Evidence becomes facts (silver), then facts become answers (gold).
+    *BOOKS,
+)
 
 
 def jobs_named(names: tuple[str, ...]) -> tuple[Job, ...]:

@@ -111,7 +111,9 @@ DELIVERY_LEDGER = Table(
         Column("block", "long", "seq >> 15.", required=True),
         Column("client_id", "string", "Client id of the session, where reported."),
         Column("host", "string", "Host of the session, where reported."),
-        Column("settings", "attributes", "What the session reported of itself that bears on delivery."),
+        Column(
+            "settings", "attributes", "What the session reported of itself that bears on delivery."
+        ),
         Column("sent", "long", "Ids handed over.", required=True),
         Column("acked", "long", "Ids acknowledged, with or without offset.", required=True),
         *(Column(s.value, "long", f"Ids in state {s.value}.", required=True) for s in State),
