@@ -18,7 +18,7 @@ _COUNTED = (
 _HEADS = (
     *("scenario", "producer", "acks", "idempotent", "handed over", "acked", "told failed"),
     *("lost after ack", "lost, told", "lost, silent", "duplicated", "out of order", "ghosts"),
-    *("missed by group", "silent for (s)"),
+    *("missed by group", "producer silent (s)", "group silent (s)"),
 )
 
 
@@ -67,7 +67,8 @@ def _cells(scenario: Scenario, truth: Truth, name: str) -> list[str]:
     sums = truth.sums[name]
     at_least = "" if sums.complete else "≥ "
     missed = ", ".join(f"{count}" for count in sums.missed.values()) or "-"
-    silent = "never resumed" if sums.silence_s is None else f"{sums.silence_s:.1f}"
+    groups = [each.group for each in scenario.consumers if each.topic == producer.topic]
+    silences = [_seconds(truth.resumed_s.get(group)) for group in groups]
     return [
         scenario.name,
         name,
@@ -78,5 +79,10 @@ def _cells(scenario: Scenario, truth: Truth, name: str) -> list[str]:
         f"{sums.failed:,}",
         *(f"{getattr(sums, count):,}" for count in _COUNTED),
         missed,
-        silent,
+        _seconds(sums.silence_s),
+        ", ".join(silences) or "-",
     ]
+
+
+def _seconds(silence: float | None) -> str:
+    return "never resumed" if silence is None else f"{silence:.1f}"

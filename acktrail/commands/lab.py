@@ -168,6 +168,24 @@ def run(
         raise LabError("not as expected:\n  " + "\n  ".join(unexpected))
 
 
+@command.command("table")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+def table_(runs: tuple[Path, ...]) -> None:
+    """Print the Markdown table of runs whose evidence was kept.
+
+    Example:
+
+    \b
+        acktrail lab table ./evidence/lost-ack ./evidence/lost-ack-idempotent
+    """
+    from lab import outcome
+    from lab.truth import establish
+
+    truths = {truth.name: truth for truth in map(establish, runs)}
+    scenarios = [each for each in _chosen(()) if each.name in truths]
+    click.echo(outcome.table((each, truths[each.name]) for each in scenarios), nl=False)
+
+
 @command.command("record")
 @click.argument("name")
 @click.argument("out", type=click.Path(path_type=Path))

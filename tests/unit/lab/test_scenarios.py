@@ -77,7 +77,8 @@ def of(name):
 
 
 def truth(**sums):
-    return Truth("lost-ack-idempotent", {"orders": Sums("orders", "t", True, **sums)}, {})
+    sums = {"orders": Sums("orders", "t", True, **sums)}
+    return Truth("lost-ack-idempotent", sums, {"shop-idempotent": 4.14})
 
 
 def test_what_is_as_expected_has_no_differences():
@@ -114,4 +115,4 @@ def test_the_table_has_a_row_per_producer():
     assert rows.splitlines()[2].startswith(
         "| lost-ack-idempotent | orders | all | yes | 3,000 | 3,000 | 0 |"
     )
-    assert rows.splitlines()[2].endswith("| - | 2.0 |")
+    assert rows.splitlines()[2].endswith("| - | 2.0 | 4.1 |")
