@@ -20,6 +20,7 @@ BUILDERS: dict[str, str] = {
     "verifiable": "ingest.sources.verifiable",
     "log_scan": "ingest.sources.log_scan",
     "cluster_state": "ingest.sources.cluster_state",
+    "log_topic": "ingest.sources.log_topic",
 }
 
 

@@ -35,6 +35,20 @@ class LogFilesSource(_Source):
     """A last line without an end is taken as it is when its file has not changed for this long."""
 
 
+class LogTopicSource(_Source):
+    """Log lines shipped to Kafka topics as JSON."""
+
+    kind: Literal["log_topic"]
+    topics: tuple[str, ...] = Field(min_length=1)
+    shape: Literal["filebeat", "vector", "fluent_bit"]
+    """Whose JSON it is."""
+    zone: str = "UTC"
+    """Time zone of timestamps that carry no offset."""
+    idle_s: float = Field(default=5.0, ge=0)
+    """A record is taken as whole when its file has sent nothing for this long."""
+    timeout_s: float = Field(default=15.0, gt=0)
+
+
 class _Http(_Source):
     """What every source asked over HTTP can be given. TLS is verified unless told otherwise."""
 
@@ -147,6 +161,7 @@ class ClusterStateSource(_Source):
 
 SourceSettings = Annotated[
     LogFilesSource
+    | LogTopicSource
     | PrometheusSource
     | ScrapeSource
     | VerifiableSource

@@ -15,13 +15,14 @@ from acktrail.contracts.arrow import columns, no_rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
-from acktrail.logtext import EVIDENCE, MAX_LINE_BYTES, may_be_evidence
-from acktrail.redact import redact
+from acktrail.logtext import MAX_LINE_BYTES, may_be_evidence
 from acktrail.settings.sources import LogFilesSource, SourceSettings
 from ingest.files.follow import Follower
 from ingest.files.scan import Kept, Scan, scan_block
 from ingest.files.stream import Stream
+from ingest.log_rows import clean_text, marker_of
 from ingest.registry import Surroundings
+from ingest.shipped import moment
 from ingest.source import Batch, Health
 
 BLOCK = 1024 * 1024
@@ -39,7 +40,6 @@ _SHIPPED = re.compile(
     rb'|\{"log":.{0,65536}?"time":\s?"(?P<docker>\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d))")',
     re.DOTALL,
 )
-_FRACTION = re.compile(r"\.(\d{1,9})")
 
 
 def build(settings: SourceSettings, surroundings: Surroundings) -> LogFiles:
@@ -181,8 +181,8 @@ class LogFiles:
         }
         own: dict[str, list[Any]] = {
             "position": [start + k.position for k in kept],
-            "text": [_clean(k.text) for k in kept],
-            "marker": [_marker(k.text) for k in kept],
+            "text": [clean_text(k.text) for k in kept],
+            "marker": [marker_of(k.text) for k in kept],
             "truncated": [k.truncated for k in kept],
             "shipped_at": [_shipped_at(k.text) for k in kept],
         }
@@ -204,25 +204,9 @@ class LogFiles:
             )
 
 
-def _clean(text: bytes) -> str:
-    """As text, without credentials; what is no text is replaced."""
-    return redact(text.decode("utf-8", "replace").replace("\0", "\ufffd"))
-
-
-def _marker(text: bytes) -> str | None:
-    """The first literal that made it worth keeping."""
-    found = next((literal for literal in EVIDENCE if literal in text), None)
-    return None if found is None else found.decode("ascii")
-
-
 def _shipped_at(text: bytes) -> datetime | None:
     """The second timestamp, given by a container runtime to the record's first line."""
     match = _SHIPPED.match(text)
     if match is None:
         return None
-    stamp = (match.group("cri") or match.group("docker")).decode("ascii")
-    stamp = _FRACTION.sub(lambda f: "." + f.group(1)[:6].ljust(6, "0"), stamp)
-    try:
-        return datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
+    return moment((match.group("cri") or match.group("docker")).decode("ascii"))

@@ -1,0 +1,106 @@
+"""Join lines that reach one partition mixed, from many files, into records.
+
+Each file's lines are joined apart. A record is over when its file sends a line that opens the next
+one, or nothing for a while. The position never passes the first line of a record that may go on:
+what lies behind it is decided, what lies before it is read again after a crash.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from acktrail.logtext import MAX_RECORD_BYTES, Joiner, may_be_evidence
+from ingest.shipped import ShippedLine
+
+Origin = tuple[str | None, str | None]
+"""Host and path."""
+
+
+@dataclass
+class Open:
+    """A record that may go on."""
+
+    offset: int
+    origin: Origin
+    shipped_at: datetime | None
+    heard_at: float
+    lines: list[bytes] = field(default_factory=list)
+
+
+@dataclass(frozen=True, order=True)
+class Joined:
+    """A record that is over. *lines* is how many messages it came in."""
+
+    offset: int
+    text: bytes = field(compare=False)
+    lines: int = field(compare=False)
+    host: str | None = field(compare=False)
+    path: str | None = field(compare=False)
+    shipped_at: datetime | None = field(compare=False)
+
+    @property
+    def evidence(self) -> bool:
+        """Whether it may be evidence."""
+        return may_be_evidence(self.text)
+
+
+class PartitionLines:
+    """The lines of one partition, in order of their offsets."""
+
+    def __init__(self, began: int | None, start: int) -> None:
+        self.began = began
+        """Where the lake stands, batches handed over included."""
+        self.next = start
+        """The next offset to come."""
+        self.poison: list[int] = []
+        """Offsets of messages that hold no line, not yet handed over."""
+        self.size = 0
+        """Bytes held."""
+        self._joiners: dict[Origin, Joiner] = {}
+        self._open: dict[Origin, Open] = {}
+        self._over: list[Joined] = []
+
+    def add(self, offset: int, line: ShippedLine | None, now: float) -> None:
+        """The message at *offset* came; *line* is None where it holds none."""
+        self.next = offset + 1
+        if line is None:
+            self.poison.append(offset)
+            return
+        origin = (line.host, line.path)
+        text = line.text.encode("utf-8", "replace")[:MAX_RECORD_BYTES]
+        joiner = self._joiners.setdefault(origin, Joiner())
+        if joiner.opens(text) or origin not in self._open:
+            self._close(origin)
+            self._open[origin] = Open(offset, origin, line.shipped_at, now)
+        record = self._open[origin]
+        record.lines.append(text)
+        record.heard_at = now
+        self.size += len(text)
+
+    def take(self, now: float, idle_s: float) -> tuple[list[Joined], list[int], int]:
+        """Records and poison that are decided, and the position they end at."""
+        for origin, record in list(self._open.items()):
+            if now - record.heard_at >= idle_s:
+                self._close(origin)
+                del self._joiners[origin]
+        reached = min((record.offset for record in self._open.values()), default=self.next)
+        taken = []
+        while self._over and self._over[0].offset < reached:
+            taken.append(heapq.heappop(self._over))
+        self.size -= sum(len(record.text) for record in taken)
+        poison = [offset for offset in self.poison if offset < reached]
+        self.poison = [offset for offset in self.poison if offset >= reached]
+        return taken, poison, reached
+
+    def _close(self, origin: Origin) -> None:
+        record = self._open.pop(origin, None)
+        if record is None:
+            return
+        text = b"\n".join(record.lines)
+        self.size += len(text) - sum(len(line) for line in record.lines)
+        heapq.heappush(
+            self._over,
+            Joined(record.offset, text, len(record.lines), *origin, record.shipped_at),
+        )

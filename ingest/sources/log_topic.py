@@ -1,0 +1,251 @@
+"""Log lines shipped to Kafka by Filebeat, Vector or Fluent Bit: the way for fleets.
+
+The position of a partition is the next offset, kept in the lake and nowhere else: no group is
+joined, nothing is committed to Kafka. A topic that was created anew has another id, and so another
+position. What retention deleted before it was read is counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from acktrail.contracts.arrow import columns, no_rows
+from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.errors import ConfigError, SourceUnavailable
+from acktrail.lake import Lake, Position
+from acktrail.settings.sources import LogTopicSource, SourceSettings
+from ingest.cluster_view import ClusterView, PartitionState, explained
+from ingest.kafka_access import client_config
+from ingest.log_rows import clean_text, marker_of
+from ingest.registry import Surroundings
+from ingest.shipped import read_shipped
+from ingest.shipped_records import Joined, PartitionLines
+from ingest.source import Batch, Health
+
+log = logging.getLogger(__name__)
+
+CONSUMED_AT_ONCE = 5_000
+HELD_BYTES = 16 * 1024 * 1024
+"""Most text of one partition held back for records that may go on."""
+LOOK_S = 60.0
+"""How often new partitions are looked for."""
+
+NOT_EVIDENCE = "not_evidence"
+POISON = "poison"
+"""A message that is not JSON of the configured shape."""
+EXPIRED = "expired_before_read"
+"""Offsets that retention deleted before they were read."""
+
+
+def build(settings: SourceSettings, surroundings: Surroundings) -> LogTopic:
+    """The source that *settings* describe."""
+    if not isinstance(settings, LogTopicSource):
+        raise ConfigError(f"{settings.name} is not a log_topic source.")
+    return LogTopic(settings, surroundings)
+
+
+class LogTopic:
+    """The source of kind `log_topic`."""
+
+    def __init__(
+        self,
+        settings: LogTopicSource,
+        surroundings: Surroundings,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._cluster = surroundings.cluster
+        self._once = surroundings.once
+        self._config = client_config(surroundings.kafka)
+        self._clock = clock
+        self._lake: Lake | None = None
+        self._view: ClusterView | None = None
+        self._consumer: Consumer | None = None
+        self._parts: dict[tuple[str, int], PartitionLines] = {}
+        self._ids: dict[tuple[str, int], str] = {}
+        self._ends: dict[tuple[str, int], int] = {}
+        self._next_look = 0.0
+        self._last_poison = ""
+        self._expired: list[Batch] = []
+
+    def open(self, lake: Lake) -> None:
+        """Connect, and go on where the lake says each partition was left."""
+        self.close()
+        self._lake = lake
+        self._view = ClusterView(self._config, self._settings.timeout_s)
+        self._consumer = Consumer(_reader_config(self._config, self.name), logger=log)
+        self._look()
+
+    def poll(self, timeout_s: float) -> Iterator[Batch]:
+        """Lines that came, as records, one batch per partition."""
+        expired, self._expired = self._expired, []
+        yield from expired
+        if self._clock() >= self._next_look and not self._once:
+            self._look()
+        came = self._consume(timeout_s)
+        idle_s = 0.0 if self._drained() else self._settings.idle_s
+        for place, part in self._parts.items():
+            batch = self._batch(place, part, 0.0 if part.size > HELD_BYTES else idle_s)
+            if batch is not None:
+                yield batch
+                came = True
+        if self._once and not came and not self._drained():
+            raise SourceUnavailable(f"{self.name}: the topic's end was not reached; nothing came.")
+
+    def committed(self, batch: Batch) -> None:
+        """The lake has it: nothing is kept for it here."""
+
+    def health(self) -> Health:
+        """Messages not yet handed over, and the last one that could not be read."""
+        lag = sum(max(0, end - self._parts[p].next) for p, end in self._ends.items())
+        notes = (self._last_poison,) if self._last_poison else ()
+        return Health(float(lag), "messages", notes)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        if self._consumer is not None:
+            self._consumer.close()
+        self._consumer = self._view = None
+        self._parts, self._ids, self._ends, self._expired = {}, {}, {}, []
+
+    # -- the cluster ----------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Learn of partitions, their ends, and where the lake stands for new ones."""
+        assert self._view is not None, "open() comes first"
+        assert self._lake is not None, "open() comes first"
+        assert self._consumer is not None, "open() comes first"
+        states = self._view.partitions(self._settings.topics)
+        self._next_look = self._clock() + LOOK_S
+        fresh = [s for s in states if (s.topic, s.partition) not in self._parts]
+        known = self._lake.positions(LOG_RECORDS, [self._app_id(_file_id(s)) for s in fresh])
+        for state in states:
+            place = (state.topic, state.partition)
+            if state.latest_offset is None or state.earliest_offset is None:
+                raise SourceUnavailable(f"{place[0]}-{place[1]} has no leader to read from.")
+            self._ends[place] = state.latest_offset
+            if place not in self._parts:
+                self._begin(place, state, known[self._app_id(_file_id(state))])
+        if fresh:
+            self._consumer.assign(
+                [TopicPartition(*p, part.next) for p, part in self._parts.items()]
+            )
+
+    def _begin(self, place: tuple[str, int], state: PartitionState, began: int | None) -> None:
+        earliest = state.earliest_offset or 0
+        self._ids[place] = _file_id(state)
+        start = earliest if began is None else max(began, earliest)
+        if began is not None and began < earliest:
+            app_id = self._app_id(self._ids[place])
+            gone = earliest - began
+            move = Position(app_id, began, earliest)
+            self._expired.append(
+                Batch(LOG_RECORDS, no_rows(LOG_RECORDS), (move,), gone, {EXPIRED: gone})
+            )
+            began = earliest
+        self._parts[place] = PartitionLines(began, start)
+
+    def _app_id(self, file_id: str) -> str:
+        return f"log_topic/{self._cluster}/{self.name}/{file_id}"
+
+    def _drained(self) -> bool:
+        """With --once: whether everything that was there at the start has come."""
+        return self._once and all(self._parts[p].next >= end for p, end in self._ends.items())
+
+    # -- messages -------------------------------------------------------------------------------
+
+    def _consume(self, timeout_s: float) -> bool:
+        assert self._consumer is not None, "open() comes first"
+        if self._drained():
+            return False
+        # While the end is known to be ahead, --once waits for the broker as long as it takes.
+        wait = self._settings.timeout_s if self._once else timeout_s
+        try:
+            messages = self._consumer.consume(CONSUMED_AT_ONCE, wait)
+        except KafkaException as error:
+            raise explained(f"the topics of {self.name}", error) from None
+        for message in messages:
+            self._take(message)
+        return bool(messages)
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        place = (str(topic), int(partition or 0))
+        if error is not None:
+            if error.code() == KafkaError._PARTITION_EOF:
+                part = self._parts[place]
+                part.next = max(part.next, int(offset or 0))
+                return
+            raise explained(f"the topics of {self.name}", KafkaException(error)) from None
+        line = read_shipped(message.value(), self._settings.shape)
+        if line is None:
+            self._last_poison = f"{topic}-{partition}@{offset}: not {self._settings.shape} JSON"
+        self._parts[place].add(int(offset or 0), line, self._clock())
+
+    def _batch(self, place: tuple[str, int], part: PartitionLines, idle_s: float) -> Batch | None:
+        joined, poison, reached = part.take(self._clock(), idle_s)
+        if reached == part.began or (part.began is None and not joined and not poison):
+            return None
+        kept = [record for record in joined if record.evidence]
+        skipped = sum(record.lines for record in joined if not record.evidence)
+        dropped = {NOT_EVIDENCE: skipped, POISON: len(poison)}
+        app_id = self._app_id(self._ids[place])
+        move = Position(app_id, part.began, reached)
+        part.began = reached
+        return Batch(
+            LOG_RECORDS,
+            self._rows(place[0], self._ids[place], kept),
+            (move,),
+            received=len(kept) + skipped + len(poison),
+            dropped={reason: count for reason, count in dropped.items() if count},
+        )
+
+    def _rows(self, topic: str, file_id: str, kept: Sequence[Joined]) -> pa.Table:
+        if not kept:
+            return no_rows(LOG_RECORDS)
+        read_at = datetime.fromtimestamp(self._clock(), UTC)
+        same: dict[str, Any] = {
+            "cluster": self._cluster,
+            "source": self.name,
+            "file_id": file_id,
+            "zone": self._settings.zone,
+            "truncated": False,
+            "read_at": read_at,
+            "day": f"{read_at:%Y-%m-%d}",
+        }
+        own: dict[str, list[Any]] = {
+            "host": [k.host for k in kept],
+            "path": [k.path or topic for k in kept],
+            "position": [k.offset for k in kept],
+            "text": [clean_text(k.text) for k in kept],
+            "marker": [marker_of(k.text) for k in kept],
+            "shipped_at": [k.shipped_at for k in kept],
+        }
+        return columns(LOG_RECORDS, len(kept), same, own)
+
+
+def _file_id(state: PartitionState) -> str:
+    return f"{state.topic}-{state.partition}@{state.topic_id}"
+
+
+def _reader_config(config: dict[str, Any], name: str) -> dict[str, Any]:
+    return {
+        "queued.max.messages.kbytes": 8_192,
+        "fetch.message.max.bytes": 1_048_576,
+        **config,
+        # librdkafka wants a name; with assign() no group is joined and nothing is committed.
+        "group.id": f"acktrail-{name}",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+    }
