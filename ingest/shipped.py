@@ -63,7 +63,7 @@ def _fluent_bit(found: Mapping[str, Any]) -> ShippedLine:
     """{"@timestamp": 1706700000.5, "log": …}, with what its filters add."""
     text = found.get("log", found.get("message"))
     return ShippedLine(
-        text.rstrip("\r\n") if isinstance(text, str) else text,  # type: ignore[arg-type]
+        text.rstrip("\r\n") if isinstance(text, str) else text,
         _text(found, "kubernetes", "pod_name")
         or _text(found, "hostname")
         or _text(found, "host")

@@ -26,6 +26,8 @@ class Open:
     origin: Origin
     shipped_at: datetime | None
     heard_at: float
+    last: int = 0
+    """Offset of its last line so far."""
     lines: list[bytes] = field(default_factory=list)
 
 
@@ -34,6 +36,7 @@ class Joined:
     """A record that is over. *lines* is how many messages it came in."""
 
     offset: int
+    last: int = field(compare=False)
     text: bytes = field(compare=False)
     lines: int = field(compare=False)
     host: str | None = field(compare=False)
@@ -77,6 +80,7 @@ class PartitionLines:
         record = self._open[origin]
         record.lines.append(text)
         record.heard_at = now
+        record.last = offset
         self.size += len(text)
 
     def take(self, now: float, idle_s: float) -> tuple[list[Joined], list[int], int]:
@@ -85,7 +89,7 @@ class PartitionLines:
             if now - record.heard_at >= idle_s:
                 self._close(origin)
                 del self._joiners[origin]
-        reached = min((record.offset for record in self._open.values()), default=self.next)
+        reached = self._decided()
         taken = []
         while self._over and self._over[0].offset < reached:
             taken.append(heapq.heappop(self._over))
@@ -93,6 +97,15 @@ class PartitionLines:
         poison = [offset for offset in self.poison if offset < reached]
         self.poison = [offset for offset in self.poison if offset >= reached]
         return taken, poison, reached
+
+    def _decided(self) -> int:
+        """The highest offset that cuts no record in two: not one that is open, nor one that is over
+        and has lines on both sides."""
+        reached = min((record.offset for record in self._open.values()), default=self.next)
+        for record in sorted(self._over, reverse=True):
+            if record.offset < reached <= record.last:
+                reached = record.offset
+        return reached
 
     def _close(self, origin: Origin) -> None:
         record = self._open.pop(origin, None)
@@ -102,5 +115,5 @@ class PartitionLines:
         self.size += len(text) - sum(len(line) for line in record.lines)
         heapq.heappush(
             self._over,
-            Joined(record.offset, text, len(record.lines), *origin, record.shipped_at),
+            Joined(record.offset, record.last, text, len(record.lines), *origin, record.shipped_at),
         )
