@@ -5,9 +5,27 @@ from __future__ import annotations
 from acktrail.errors import UsageError
 from pipelines.books import BOOKS
 from pipelines.job import Job
+from pipelines.silver import (
+    broker_events,
+    broker_metrics,
+    client_configs,
+    client_metrics,
+    clients,
+    consumer_events,
+    producer_events,
+    unread_records,
+)
 
 JOBS: tuple[Job, ...] = (
     # Evidence becomes facts (silver), then facts become answers (gold).
+    producer_events.JOB,
+    consumer_events.JOB,
+    broker_events.JOB,
+    unread_records.JOB,
+    client_configs.JOB,
+    client_metrics.JOB,
+    broker_metrics.JOB,
+    clients.JOB,
     *BOOKS,
 )
 

@@ -9,7 +9,8 @@ _CLUSTER = Column("cluster", "string", "Name of the Kafka cluster.", required=Tr
 _EVENT_KEY = Column(
     "event_key",
     "string",
-    "Hash that names the event; the same event printed twice has one.",
+    "Names the event: rows that tell of one event (a loss printed once per record, an election by "
+    "each controller) share it.",
     required=True,
 )
 _RECORD_KEY = Column(
@@ -29,6 +30,7 @@ _EVENT_COLUMNS = (
     Column("source", "string", "Name of the source in the settings.", required=True),
     Column("host", "string", "Host that wrote the log."),
     Column("kind", "string", "What happened.", required=True),
+    Column("detail", "string", "Which text said so: finer than the kind."),
     Column(
         "at", "timestamp", "Time printed in the line; where it has none, of the shipper, else null."
     ),
@@ -48,7 +50,7 @@ PRODUCER_EVENTS = Table(
     layer="silver",
     writer="spark",
     doc="What a log says of a produce request's fate.",
-    grain=("cluster", "event_key"),
+    grain=("cluster", "record_key"),
     partition=("hour",),
     columns=(
         *_EVENT_COLUMNS,
@@ -69,7 +71,7 @@ CONSUMER_EVENTS = Table(
     layer="silver",
     writer="spark",
     doc="What a log says of a consumer: poll timeout, leave group, rebalance, reset, failed commit.",
-    grain=("cluster", "event_key"),
+    grain=("cluster", "record_key"),
     partition=("hour",),
     columns=(
         *_EVENT_COLUMNS,
@@ -85,7 +87,7 @@ BROKER_EVENTS = Table(
     layer="silver",
     writer="spark",
     doc="What a broker or controller log says: append errors, ISR changes, truncations, elections.",
-    grain=("cluster", "event_key"),
+    grain=("cluster", "record_key"),
     partition=("hour",),
     columns=(
         *_EVENT_COLUMNS,
@@ -149,7 +151,11 @@ CLIENT_CONFIGS = Table(
         Column("retry_backoff_max_ms", "long", "retry.backoff.max.ms; null before 3.7."),
         Column("max_in_flight", "long", "max.in.flight.requests.per.connection."),
         Column("idempotent", "boolean", "Whether idempotence is really on."),
-        Column("guarantee", "string", "at_most_once, at_least_once or exactly_once_per_partition."),
+        Column(
+            "guarantee",
+            "string",
+            "none (acks=1), at_most_once, at_least_once or exactly_once_per_partition.",
+        ),
         Column("ordered", "boolean", "Whether retries keep the order."),
         Column("overridden", "attributes", "Settings that differ from the version's defaults."),
         Column("settings", "attributes", "All settings as printed, secrets left out."),
@@ -169,6 +175,7 @@ CLIENT_METRICS = Table(
         Column("source", "string", "Name of the source.", required=True),
         Column("series", "string", "Series of the sample.", required=True),
         Column("instance", "string", "Target the sample came from."),
+        Column("host", "string", "Host of the target, after alias rules."),
         Column("client_id", "string", "Client id."),
         Column("topic", "string", "Topic; null for the client as a whole."),
         Column("node", "long", "Broker id; null for the client as a whole."),

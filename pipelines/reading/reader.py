@@ -30,7 +30,7 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 """In order: the first that fits is the record's event."""
 
-_UNREAD = (
+UNREAD_WORDS = (
     "Got error produce response",
     "retrying (",
     "record(s) for ",
@@ -78,7 +78,7 @@ def read_record(text: str) -> Reading:
             event = glued
     if event is not None:
         return event
-    for words in _UNREAD:
+    for words in UNREAD_WORDS:
         if words in lines and "{}" not in lines and "%s" not in lines:
             return Unread(words)
     return None

@@ -1,0 +1,145 @@
+"""Metric samples to silver: one meaning per series, and growth between samples.
+
+An hour is made from its own samples and those of the hour before: growth needs the sample before
+the first. So a new sample touches its own hour and the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import schema
+from acktrail.contracts.bronze import METRIC_SAMPLES
+from acktrail.window import day_of, hour_of
+from pipelines.job import Evidence, Options
+from pipelines.reading.aliases import Aliases, host_of
+from pipelines.reading.metrics import LOOK_BACK_S, Meaning, number, read_series
+from pipelines.spark_schema import loose
+
+_HOUR = timedelta(hours=1)
+_MARKS = ("_total", "_rate", "_begins")
+
+
+def hours_with_new_samples(evidence: Evidence) -> frozenset[str]:
+    """The hours of new samples, and the hours after them."""
+    new = evidence.new.get(METRIC_SAMPLES.name)
+    if new is None:
+        return frozenset()
+    hours = new.select(F.date_trunc("hour", "at").alias("hour")).distinct().collect()
+    starts = [row["hour"].replace(tzinfo=UTC) for row in hours if row["hour"] is not None]
+    return frozenset(hour_of(s) for start in starts for s in (start, start + _HOUR))
+
+
+def read_metrics(
+    samples: DataFrame, keys: frozenset[str] | None, table: Table, side: str, options: Options
+) -> DataFrame:
+    """The samples of one *side* as rows of *table*, with the growth of totals."""
+    meant = _mean(_around(samples, keys), table, side, options)
+    micros = F.unix_micros("at")
+    series = Window.partitionBy("cluster", "source", "series").orderBy("at")
+    since_ms = (micros - F.lag(micros).over(series)) / 1000
+    near = F.coalesce(since_ms <= LOOK_BACK_S * 1000, F.lit(False))
+    before = F.when(near, F.lag("value").over(series))
+    # The series of an error begins with its first one: others of the target were there before it.
+    target = Window.partitionBy("cluster", "source", "instance").orderBy(micros)
+    company = F.count("*").over(target.rangeBetween(-LOOK_BACK_S * 1_000_000, -1)) > 0
+    begun = F.col("_begins") & ~near & company
+    grown = (
+        F.when(begun, F.col("value"))
+        .when(F.col("value") >= before, F.col("value") - before)
+        .when(before.isNotNull(), F.col("value"))
+    )
+    increase = F.when(F.col("_total"), grown)
+    counted = meant.withColumn("increase", increase).withColumn(
+        "elapsed_ms", F.when(F.col("_total") & near, F.round(since_ms).cast("long"))
+    )
+    rate = F.when(F.col("_rate"), F.col("value")).when(
+        F.col("elapsed_ms") > 0, F.col("increase") * 1000 / F.col("elapsed_ms")
+    )
+    rows = counted.withColumn("rate_per_s", rate).drop(*_MARKS)
+    return rows if keys is None else rows.where(F.col("hour").isin(sorted(keys)))
+
+
+def _around(samples: DataFrame, keys: frozenset[str] | None) -> DataFrame:
+    good = samples.where(F.col("scrape_error").isNull())
+    if keys is None:
+        return good
+    hours = sorted(datetime.strptime(k, "%Y-%m-%dT%H").replace(tzinfo=UTC) for k in keys)
+    if not hours:
+        return good.where(F.lit(False))
+    needed = sorted({h for hour in hours for h in (hour - _HOUR, hour)})
+    first_day = day_of(hours[0] - timedelta(days=1))
+    spans = F.lit(False)
+    for hour in needed:
+        spans = spans | ((F.col("at") >= F.lit(hour)) & (F.col("at") < F.lit(hour + _HOUR)))
+    return good.where((F.col("day") >= first_day) & spans)
+
+
+def _mean(samples: DataFrame, table: Table, side: str, options: Options) -> DataFrame:
+    rules = tuple(options.aliases)
+    fields = [pa.field(f.name, f.type) for f in schema(table)]
+    out = pa.schema([*fields, *(pa.field(mark, pa.bool_()) for mark in _MARKS)])
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        known: dict[str, tuple[Meaning, dict[str, Any]] | None] = {}
+        aliases = Aliases(rules)
+        for batch in batches:
+            rows = []
+            for sample in batch.to_pylist():
+                key = sample["series"]
+                if key not in known:
+                    known[key] = _series(sample, side, aliases, table)
+                meaning = known[key]
+                if meaning is not None:
+                    rows.append(_row(sample, *meaning))
+            yield pa.RecordBatch.from_pylist(rows, schema=out)
+
+    columns = ("cluster", "source", "instance", "metric", "labels", "series", "at", "value")
+    marked = loose(table)
+    for mark in _MARKS:
+        marked = marked.add(mark, "boolean")
+    return samples.select(*columns).mapInArrow(read, marked)
+
+
+def _series(
+    sample: Mapping[str, Any], side: str, aliases: Aliases, table: Table
+) -> tuple[Meaning, dict[str, Any]] | None:
+    labels = dict(sample["labels"] or ())
+    meaning = read_series(sample["metric"], labels)
+    if meaning is None or meaning.side != side:
+        return None
+    facts = labels | {"instance": sample["instance"], "source": sample["source"]}
+    host, client_id = aliases.name(facts)
+    said: dict[str, Any] = {
+        "topic": meaning.topic,
+        "metric": meaning.metric,
+        "host": host or host_of(sample["instance"]),
+        "client_id": client_id or meaning.client_id,
+        "node": meaning.node,
+        "broker": meaning.broker,
+        "request": meaning.request,
+        "error": meaning.error,
+    }
+    return meaning, {name: value for name, value in said.items() if name in table.names}
+
+
+def _row(sample: Mapping[str, Any], meaning: Meaning, said: dict[str, Any]) -> dict[str, Any]:
+    return said | {
+        "cluster": sample["cluster"],
+        "source": sample["source"],
+        "series": sample["series"],
+        "instance": sample["instance"],
+        "at": sample["at"],
+        "value": number(sample["value"]),
+        "hour": hour_of(sample["at"]),
+        "_total": meaning.is_total,
+        "_rate": meaning.is_rate,
+        "_begins": meaning.begins_with_an_event,
+    }
