@@ -98,6 +98,12 @@ def _reset(fields: Fields, found: re.Match[str], _: str) -> bool:
     return True
 
 
+def _local(fields: Fields, found: re.Match[str], _: str) -> bool:
+    if found["local"] is not None:
+        fields["high_watermark"] = int(found["local"])
+    return True
+
+
 PATTERNS: tuple[Pattern, ...] = (
     # kafka/server/ReplicaManager.scala, appendRecordsToLocalLog; the exception is on the next line,
     # without frames. 4.1+ puts the topic id before; up to 0.10.0 [orders,3].
@@ -174,9 +180,10 @@ PATTERNS: tuple[Pattern, ...] = (
         "Truncating partition ",
         r"Truncating partition (?P<tp>\S{1,340}) (?:to local high watermark (?P<high_watermark>"
         r"\d{1,18})|with TruncationState\(offset=(?P<offset>-?\d{1,18})[^)]{0,60}\) due to "
-        r"(?P<why>local high watermark|leader epoch))",
+        r"(?:local high watermark (?P<local>\d{1,18})|leader epoch))",
         "truncation",
         "to_leader",
+        _local,
     ),
     # kafka/log/Log.scala, UnifiedLog.scala, UnifiedLog.java, INFO:
     #   [UnifiedLog partition=orders-3, dir=/var/lib/kafka] Truncating to offset 88210
@@ -185,6 +192,17 @@ PATTERNS: tuple[Pattern, ...] = (
         r"Truncating to offset (?P<offset>\d{1,18})",
         "truncation",
         "to_offset",
+        _of_log,
+    ),
+    # UnifiedLog.scala, UnifiedLog.java, WARN:
+    #   [UnifiedLog partition=orders-3, dir=/k] Non-monotonic update of high watermark from
+    #   (offset=335, segment=[-1:-1]) to (offset=327, segment=[0:9668])
+    pattern(
+        "Non-monotonic update of high watermark",
+        r"Non-monotonic update of high watermark from \(offset=(?P<high_watermark>\d{1,18})"
+        r"[^()]{0,80}\) to \(offset=(?P<offset>\d{1,18})",
+        "truncation",
+        "high_watermark_back",
         _of_log,
     ),
     # kafka/server/AbstractFetcherThread.scala, WARN:

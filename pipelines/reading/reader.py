@@ -12,7 +12,7 @@ from pipelines.reading import broker, consumer, failures, other_clients, produce
 from pipelines.reading.configs import read_block
 from pipelines.reading.errors import look_up
 from pipelines.reading.event import BROKER, KINDS, PRODUCER, Event, Reading, Unread
-from pipelines.reading.layout import Layout, Text, read_head, unwrap_record
+from pipelines.reading.layout import Layout, Text, read_head, unwrap_record, without_logger
 from pipelines.reading.pattern import Fields, Pattern
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -154,7 +154,8 @@ def _spoken(fields: Fields, flat: str, position: int, shown: Text) -> Event | No
         speaker = _CONSUMER.search(head[-900:])
         if speaker is not None:
             fields["client_id"] = speaker.group(1)
-            fields["group"] = head[-900:][speaker.end() :].rstrip().removesuffix("]")[:249]
+            behind = head[-900:][speaker.end() :].partition("] ")[0]
+            fields["group"] = behind.rstrip().removesuffix("]")[:249]
     return _event(fields, flat, position, shown, None)
 
 
@@ -190,6 +191,8 @@ def _event(fields: Fields, flat: str, position: int, shown: Text, layout: Layout
         prefix = head.rfind(_PRODUCER)
         layout = read_head(head if prefix < 0 else head[:prefix], first_line)
     around = shown.around
+    if fields.get("message"):
+        fields["message"] = without_logger(fields["message"]).strip() or None
     return Event(
         level=layout.level or around.level,
         ts=layout.ts or around.ts,
