@@ -129,15 +129,17 @@ class ClusterView:
 
     def settings(self, topics: Sequence[str], brokers: Sequence[int]) -> dict[Any, dict[str, str]]:
         """(kind, name) to settings, those the broker calls sensitive left out."""
-        resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-        resources += [ConfigResource(ResourceType.BROKER, str(id)) for id in brokers]
-        if not resources:
-            return {}
-        answers = self._answers(
-            self._ask(
-                lambda: self._admin.describe_configs(resources, request_timeout=self._timeout)
+        calls = [[ConfigResource(ResourceType.TOPIC, name) for name in topics]] if topics else []
+        # librdkafka takes one broker per call: each answers for itself.
+        calls += [[ConfigResource(ResourceType.BROKER, str(id))] for id in brokers]
+        futures: dict[Any, Future[Any]] = {}
+        for resources in calls:
+            futures |= self._ask(
+                lambda resources=resources: self._admin.describe_configs(  # type: ignore[misc]
+                    resources, request_timeout=self._timeout
+                )
             )
-        )
+        answers = self._answers(futures)
         found = {}
         for resource, entries in answers.items():
             kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"

@@ -1,0 +1,352 @@
+"""Against real brokers and a real Java producer: what is in the lake is what is there."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from datetime import UTC, datetime
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import ResourceType as Kind
+
+from acktrail.contracts.bronze import (
+    AUDIT_REPORTS,
+    CLUSTER_CONFIGS,
+    CLUSTER_STATES,
+    GROUP_OFFSETS,
+    METRIC_SAMPLES,
+)
+from acktrail.contracts.vocabulary import Tier
+from acktrail.errors import SourceUnavailable
+from acktrail.lake import Lake
+from acktrail.metricnames import METRICS
+from acktrail.settings.model import KafkaSettings
+from acktrail.settings.sources import (
+    ClusterStateSource,
+    LogScanSource,
+    ScrapeSource,
+    VerifiableSource,
+)
+from acktrail.wire import BLOCK_BITS, Header, decode_runs, encode_header, new_session
+from ingest.audit_files import ingest_files
+from ingest.exposition import read_text
+from ingest.registry import Surroundings, build_source
+from lab.clients import start_producer
+from lab.cluster import cluster
+from lab.scenario import Producer as JavaProducer
+from lab.scenario import Topic
+from lab.snapshots import create_topics, wait_in_sync
+from lab.steps import wait_until
+from tests.integration.servers import free_port
+
+TOPIC = "audited-orders"
+SESSION = new_session(1_790_000_000_000)
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    with cluster() as started:
+        admin = AdminClient({"bootstrap.servers": started.direct})
+        create_topics(
+            admin,
+            [
+                Topic(TOPIC, ((1, 2, 3), (2, 3, 1))),
+                Topic("other"),
+                Topic("moved", ((1, 2),), {"unclean.leader.election.enable": "true"}),
+            ],
+        )
+        yield started
+
+
+@pytest.fixture(scope="module")
+def java(nodes, tmp_path_factory):
+    evidence = tmp_path_factory.mktemp("evidence")
+    wanted = JavaProducer("shop", "other", messages=100_000, per_second=200)
+    client = start_producer(nodes, wanted, evidence)
+    assert wait_until(lambda: client.progress.update().acked > 200, 60)
+    yield client
+    client.process.kill()
+
+
+def around(nodes) -> Surroundings:
+    return Surroundings("lab", KafkaSettings(bootstrap_servers=nodes.direct), once=True)
+
+
+def drain(source, lake: Lake) -> int:
+    source.open(lake)
+    written = 0
+    try:
+        for batch in source.poll(60):
+            assert batch.received == batch.rows.num_rows + sum(batch.dropped.values())
+            lake.append(batch.table, batch.rows, batch.positions)
+            source.committed(batch)
+            written += batch.rows.num_rows
+    finally:
+        source.close()
+    return written
+
+
+def produce(nodes, topic: str, seqs, partition: int, acks="all") -> dict[int, int]:
+    """Audited messages by a plain producer; offset by seq."""
+    offsets: dict[int, int] = {}
+    producer = Producer({"bootstrap.servers": nodes.direct, "acks": acks, "linger.ms": 5})
+    for seq in seqs:
+        header = encode_header(Header(SESSION, seq, 1_790_000_000_000 + seq))
+        producer.produce(
+            topic,
+            value=b"x" * 100,
+            partition=partition,
+            headers=[("trace", b"1"), ("acktrail", header)],
+            on_delivery=lambda error, m, seq=seq: (
+                offsets.update({seq: m.offset()}) if error is None else None
+            ),
+        )
+    producer.flush(30)
+    return offsets
+
+
+def found(lake: Lake, tier: Tier) -> dict[tuple[str, int, int], int]:
+    """(session, partition, seq) to offset, of all ids at *tier*; a second record is an error."""
+    ids: dict[tuple[str, int, int], int] = {}
+    for row in lake.read(AUDIT_REPORTS).to_pylist():
+        if row["tier"] == tier.value:
+            runs = decode_runs(row["ids"])
+            for i in range(runs.starts.size):
+                for k in range(int(runs.lengths[i])):
+                    seq = (row["block"] << BLOCK_BITS) + int(runs.starts[i]) + k
+                    key = (row["session"], row["partition"], seq)
+                    assert key not in ids, f"{key} twice"
+                    ids[key] = int(runs.offsets[i]) + k
+    return ids
+
+
+def test_a_whole_scan_says_what_is_in_the_log_once(nodes, tmp_path):
+    lake = Lake(tmp_path)
+    settings = LogScanSource(
+        kind="log_scan", name="scan", topics=(TOPIC,), mode="whole", max_records=700
+    )
+    first = produce(nodes, TOPIC, range(1500), 0)
+    second = produce(nodes, TOPIC, range(40_000, 40_100), 1)
+    drain(build_source(settings, around(nodes)), lake)
+    wanted = {(SESSION, 0, seq): offset for seq, offset in first.items()}
+    wanted |= {(SESSION, 1, seq): offset for seq, offset in second.items()}
+    assert found(lake, Tier.IN_LOG) == wanted
+
+    third = produce(nodes, TOPIC, range(1500, 1600), 0)
+    drain(build_source(settings, around(nodes)), lake)
+    assert drain(build_source(settings, around(nodes)), lake) == 0
+    wanted |= {(SESSION, 0, seq): offset for seq, offset in third.items()}
+    assert found(lake, Tier.IN_LOG) == wanted
+
+    covered = [r for r in lake.read(AUDIT_REPORTS).to_pylist() if r["tier"] == "scanned"]
+    ranges = sorted((r["partition"], r["first_offset"], r["last_offset"]) for r in covered)
+    assert [r for r in ranges if r[0] == 0] == [
+        (0, 0, 699),
+        (0, 700, 1399),
+        (0, 1400, 1499),
+        (0, 1500, 1599),
+    ]
+    assert sum(r["records"] for r in covered) == 1700
+    assert all(r["began_at"] <= r["ended_at"] and r["topic_id"] for r in covered)
+    assert sum(r["closed"] for r in covered) == 3
+
+
+def test_the_state_of_the_cluster_is_what_it_says(nodes, tmp_path):
+    lake = Lake(tmp_path)
+    member = Consumer(
+        {
+            "bootstrap.servers": nodes.direct,
+            "group.id": "billing",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    place = TopicPartition(TOPIC, 0, 17, metadata="processed=15")
+    member.commit(offsets=[place], asynchronous=False)
+    low, high = member.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=10)
+    member.close()
+    settings = ClusterStateSource(kind="cluster_state", name="state")
+    drain(build_source(settings, around(nodes)), lake)
+    states = {(r["topic"], r["partition"]): r for r in lake.read(CLUSTER_STATES).to_pylist()}
+    assert set(states) == {(TOPIC, 0), (TOPIC, 1), ("other", 0), ("moved", 0)}
+    state = states[TOPIC, 0]
+    assert (state["earliest_offset"], state["latest_offset"]) == (low, high)
+    assert (state["leader"], state["replicas"], state["isr"]) == (1, [1, 2, 3], [1, 2, 3])
+    assert state["leader_epoch"] == 0
+    assert len(state["topic_id"]) == 22
+    (commit,) = lake.read(GROUP_OFFSETS).to_pylist()
+    assert (commit["group"], commit["committed_offset"]) == ("billing", 17)
+    assert (commit["metadata"], commit["members"]) == ("processed=15", 0)
+    assert commit["topic_id"] == state["topic_id"]
+
+
+def test_settings_are_written_when_they_change(nodes, tmp_path):
+    lake = Lake(tmp_path)
+    settings = ClusterStateSource(kind="cluster_state", name="state", topics=("other",))
+
+    def changed() -> list[tuple[str, str]]:
+        before = lake.read(CLUSTER_CONFIGS).num_rows
+        drain(build_source(settings, around(nodes)), lake)
+        rows = sorted(lake.read(CLUSTER_CONFIGS).to_pylist(), key=lambda r: r["at"])[before:]
+        return sorted((r["entity_kind"], r["entity"]) for r in rows)
+
+    assert changed() == [("broker", "1"), ("broker", "2"), ("broker", "3"), ("topic", "other")]
+    assert changed() == []
+    admin = AdminClient({"bootstrap.servers": nodes.direct})
+    entry = ConfigEntry("min.insync.replicas", "2", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(Kind.TOPIC, "other", incremental_configs=[entry])
+    for done in admin.incremental_alter_configs([resource]).values():
+        done.result(20)
+    assert wait_until(lambda: changed() == [("topic", "other")], 10)
+    newest = max(lake.read(CLUSTER_CONFIGS).to_pylist(), key=lambda r: r["at"])
+    assert dict(newest["settings"])["min.insync.replicas"] == "2"
+
+
+def test_jmx_values_in_the_lake_are_those_of_the_exporters(nodes, java, tmp_path):
+    """Counters move between two readings: each stored value lies between one before and after."""
+    lake = Lake(tmp_path)
+    ports = [b.exporter_port for b in nodes.brokers.values()] + [java.exporter_port]
+    dead = free_port()
+    targets = tuple(f"http://127.0.0.1:{port}/metrics" for port in (*ports, dead))
+    settings = ScrapeSource(kind="scrape", name="jmx", targets=targets)
+    before = {port: _direct(port) for port in ports}
+    drain(build_source(settings, around(nodes)), lake)
+    after = {port: _direct(port) for port in ports}
+    stored = lake.read(METRIC_SAMPLES).to_pylist()
+    compared = 0
+    for port in ports:
+        rows = [r for r in stored if r["instance"] == f"127.0.0.1:{port}"]
+        got = {(r["metric"], tuple(sorted(r["labels"]))): r["value"] for r in rows}
+        assert set(before[port]) <= set(got) <= set(after[port])
+        for key, value in got.items():
+            low, high = before[port].get(key, 0.0), after[port][key]
+            if key[0].endswith("_total") or low == high:
+                assert low <= value <= high, key
+                compared += 1
+    assert compared > 60
+    names = {r["metric"] for r in stored}
+    assert "kafka_producer_producer_metrics_record_send_total" in names
+    assert "kafka_server_brokertopicmetrics_failedproducerequests_total" in names
+    (gap,) = [r for r in stored if r["instance"] == f"127.0.0.1:{dead}"]
+    assert gap["value"] != gap["value"]
+    assert "Connection" in gap["scrape_error"]
+
+
+def _direct(port: int) -> dict[tuple, float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    return {(s.metric, s.labels): s.value for s in read_text(text, METRICS).samples}
+
+
+def test_a_growing_verifiable_file_is_the_producers_own_account(nodes, java, tmp_path):
+    lake = Lake(tmp_path)
+    settings = VerifiableSource(kind="verifiable", name="shop", paths=(str(java.output),))
+    source = build_source(settings, around(nodes))
+    for _ in range(3):
+        drain(source, lake)
+        time.sleep(0.3)
+    told = {}
+    with java.output.open() as file:
+        for line in file:
+            event = json.loads(line) if line.startswith("{") and line.endswith("\n") else {}
+            if event.get("name") == "producer_send_success":
+                told[int(event["value"].partition(".")[2])] = event["offset"]
+    got = {key[2]: offset for key, offset in found(lake, Tier.ACKED).items()}
+    assert len(got) > 200
+    assert got == {seq: told[seq] for seq in got}
+    assert set(got) == {seq for seq in told if seq <= max(got)}
+
+
+def test_on_suspicion_only_what_is_missing_is_read(nodes, tmp_path):
+    """An id was promised at an offset and nobody has seen it: exactly that place is looked at."""
+    lake = Lake(tmp_path)
+    offsets = produce(nodes, TOPIC, range(2000, 3000), 1)
+    rows = [
+        {
+            "session": SESSION,
+            "topic": TOPIC,
+            "seq": seq,
+            "tier": tier,
+            "time": int(time.time() * 1000) - 60_000,
+            "partition": 1,
+            "offset": offsets[seq],
+            "group": "g" if tier == "delivered" else "",
+        }
+        for tier in ("acked", "delivered")
+        for seq in range(2000, 3000)
+        if tier == "acked" or not 2500 <= seq < 2510
+    ]
+    file = tmp_path / "audit.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ingest_files([file], lake, "lab", datetime.now(UTC))
+    settings = LogScanSource(
+        kind="log_scan", name="look", topics=(TOPIC,), settle_s=1, margin=5, interval_s=0.01
+    )
+    drain(build_source(settings, around(nodes)), lake)
+    (scanned,) = [r for r in lake.read(AUDIT_REPORTS).to_pylist() if r["tier"] == "scanned"]
+    assert scanned["first_offset"] == offsets[2000]
+    assert scanned["last_offset"] == offsets[2509] + 5
+    seen = found(lake, Tier.IN_LOG)
+    assert {(SESSION, 1, seq) for seq in range(2500, 2510)} <= set(seen)
+    assert drain(build_source(settings, around(nodes)), lake) == 0
+
+
+def test_a_truncated_log_is_read_again_from_the_new_epoch(nodes, tmp_path):
+    """Records that were scanned and then cut off by an unclean election: the log goes back."""
+    lake = Lake(tmp_path)
+    settings = LogScanSource(kind="log_scan", name="moved", topics=("moved",), mode="whole")
+    admin = AdminClient({"bootstrap.servers": nodes.direct})
+    follower, leader = nodes.brokers[2].process, nodes.brokers[1].process
+    kept = produce(nodes, "moved", range(100), 0)
+    follower.pause()
+    assert wait_until(lambda: _is(admin, "moved", isrs=[1]), 60)
+    lost = produce(nodes, "moved", range(100, 150), 0, acks="1")
+    _drain_in_the_end(build_source(settings, around(nodes)), lake)
+    assert len(found(lake, Tier.IN_LOG)) == 150
+    leader.kill()
+    follower.resume()
+    assert wait_until(lambda: _is(admin, "moved", leader=2), 60)
+    again = produce(nodes, "moved", range(200, 220), 0, acks="1")
+    assert min(again.values()) == 100 == min(lost.values())
+    _drain_in_the_end(build_source(settings, around(nodes)), lake)
+    seen = found(lake, Tier.IN_LOG)
+    assert seen == {(SESSION, 0, seq): o for seq, o in {**kept, **lost, **again}.items()}
+    scanned = [r for r in lake.read(AUDIT_REPORTS).to_pylist() if r["tier"] == "scanned"]
+    ranges = [(r["first_offset"], r["last_offset"]) for r in scanned]
+    assert sorted(ranges) == [(0, 149), (100, 119)]
+    older, newer = sorted(scanned, key=lambda r: r["began_at"])
+    assert newer["leader_epoch"] > older["leader_epoch"]
+    assert _drain_in_the_end(build_source(settings, around(nodes)), lake) == 0
+    nodes.launch(1)
+    nodes.wait_started(1)
+    wait_in_sync(admin, ["moved", TOPIC])
+
+
+def _is(admin: AdminClient, topic: str, **wanted) -> bool:
+    """Whether the partition is so; a broker that hangs answers nothing, and that is no yes."""
+    try:
+        partition = admin.list_topics(topic, timeout=5).topics[topic].partitions[0]
+    except KafkaException:
+        return False
+    return all(getattr(partition, name) == value for name, value in wanted.items())
+
+
+def _drain_in_the_end(source, lake: Lake) -> int:
+    """As the agent does it: a broker that hangs is an error, and the next try begins anew."""
+    for _ in range(6):
+        try:
+            return drain(source, lake)
+        except SourceUnavailable:
+            time.sleep(1)
+    raise AssertionError("the cluster never answered")
+
+
+def test_an_unreachable_cluster_is_an_error_to_try_again(tmp_path):
+    kafka = KafkaSettings(bootstrap_servers=f"127.0.0.1:{free_port()}")
+    around = Surroundings("lab", kafka, once=True)
+    state = ClusterStateSource(kind="cluster_state", name="state", timeout_s=1)
+    with pytest.raises(SourceUnavailable):
+        drain(build_source(state, around), Lake(tmp_path))
