@@ -115,7 +115,7 @@ def establish(evidence: Path) -> Truth:
         total = _sum(producer, in_order, complete)
         total.out_of_order = steps_back(producer["prefix"], scans[producer["topic"]])
         total.missed = {c["group"]: _missed(in_order, c["group"]) for c in groups}
-        total.silence_s = silence([e["timestamp"] for e in events if _is_ack(e)], began)
+        total.silence_s = _producer_silence(events, began)
         sums[producer["name"]] = total
         messages += in_order
     resumed = {
@@ -170,8 +170,13 @@ def _printed(evidence: Path, role: str, client: dict[str, Any]) -> Path:
     return evidence / "verifiable" / f"{role}-{client['name']}.jsonl"
 
 
-def _is_ack(event: Event) -> bool:
-    return bool(event["name"] == "producer_send_success")
+def _producer_silence(events: list[Event], began_ms: int) -> float | None:
+    """The longest time without an ack; None where the last word was a failure."""
+    told = [e for e in events if e["name"] in ("producer_send_success", "producer_send_error")]
+    if not told or told[-1]["name"] == "producer_send_error":
+        return None
+    acks = [e["timestamp"] for e in told if e["name"] == "producer_send_success"]
+    return silence(acks, began_ms)
 
 
 def _messages(producer: dict[str, Any], events: list[Event]) -> tuple[dict[int, Message], bool]:

@@ -92,7 +92,7 @@ SCENARIO = Scenario(
         "clicks-tracker": Expect(),
         "orders-api": Expect(lost_silent=ANY),
         "shipments-api": Expect(lost_silent=ANY),
-        "refunds-api": Expect(cause="retries_exhausted", lost_told=SOME),
+        "refunds-api": Expect(cause="retries_exhausted", lost_told=SOME, ghosts=ANY),
     },
     within_s=420,
     ends_broken=True,
