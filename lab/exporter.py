@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import urllib.error
+import http.client
 import urllib.request
 from pathlib import Path
 
@@ -81,5 +81,5 @@ def scrape(port: int, within: float = 5.0) -> str | None:
         with _DIRECT.open(f"http://127.0.0.1:{port}/metrics", timeout=within) as answer:
             text: str = answer.read().decode()
             return text
-    except (urllib.error.URLError, OSError):
+    except (OSError, http.client.HTTPException):  # Down, or killed while it answered.
         return None

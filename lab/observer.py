@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from lab import exporter, snapshots
 from lab.cluster import Cluster
@@ -87,7 +88,8 @@ class Observer:
 
     def _repeat(self, work: Callable[[], None], seconds: float) -> None:
         while not self._stop.is_set():
-            work()
+            with suppress(KafkaException):  # A look that was refused is one look less.
+                work()
             self._stop.wait(seconds)
 
     def _append(self, path: Path, rows: list[dict[str, Any]]) -> None:
