@@ -79,7 +79,9 @@ def _agent(loaded: Loaded, once: bool) -> Agent:
     from ingest.agent import Agent, Pace
 
     settings = loaded.settings.agent
-    pace = Pace(settings.flush_s, int(settings.flush_mb * 1024 * 1024))
+    pace = Pace(
+        settings.flush_s, int(settings.flush_mb * 1024 * 1024), poll_s=min(1.0, settings.flush_s)
+    )
     return Agent(open_lake(loaded), sources_of(loaded, once), pace, once)
 
 

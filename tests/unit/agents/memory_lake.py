@@ -19,7 +19,7 @@ class MemoryLake:
         self.notes: list[str] = []
 
     def append(
-        self, table: Table, rows: pa.Table, positions: Sequence[Position] = (), note: str = ""
+        self, _table: Table, rows: pa.Table, positions: Sequence[Position] = (), note: str = ""
     ) -> int:
         for p in positions:
             if self.moved.get(p.app_id) != p.began:
@@ -29,8 +29,8 @@ class MemoryLake:
         self.notes.append(note)
         return len(self.notes)
 
-    def position(self, table: Table, app_id: str) -> int | None:
+    def position(self, _table: Table, app_id: str) -> int | None:
         return self.moved.get(app_id)
 
-    def positions(self, table: Table, app_ids: Sequence[str]) -> dict[str, int | None]:
+    def positions(self, _table: Table, app_ids: Sequence[str]) -> dict[str, int | None]:
         return {a: self.moved.get(a) for a in app_ids}

@@ -12,12 +12,12 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from memory_lake import MemoryLake
 
 from acktrail.settings.sources import LogFilesSource
 from ingest.pending import Pending
 from ingest.registry import Surroundings
 from ingest.sources.log_files import LogFiles
-from memory_lake import MemoryLake
 
 _NUMBER = re.compile(r"line (\d+) END")
 
