@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "read": "Show the events in a log file, at once.",
     "run": "Turn new evidence into facts and answers (Spark jobs).",
     "check": "Ask every expectation, alert, and fail if one has failed.",
+    "alerts": "The alert outbox: list it, send what waits, try the receivers.",
     "sql": "Ask the lake in Spark SQL, read-only.",
     "lake": "Show and keep the lake's tables.",
     "lab": "A real Kafka cluster on loopback, real faults, and the truth.",

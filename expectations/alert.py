@@ -15,11 +15,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from acktrail.contracts.vocabulary import Grade, Outcome
-from expectations.result import Finding, first_keys
+from expectations.result import UNDECIDED, Finding, first_keys
 
 OPEN, RESOLVED = "open", "resolved"
-UNDECIDED = "undecided"
-"""State of an alert about evidence that is missing."""
 NEAR = timedelta(minutes=10)
 """Late evidence may move the ends of an incident by so much and it is still the same one."""
 
@@ -190,9 +188,13 @@ def _change(
         return _refreshed(before, finding, now)
     if finding.muted_by:
         return None
+    return _opened(fingerprint, 1 if before is None else before.number + 1, finding, now)
+
+
+def _opened(fingerprint: str, number: int, finding: Finding, now: datetime) -> Alert:
     return Alert(
         fingerprint=fingerprint,
-        number=1 if before is None else before.number + 1,
+        number=number,
         step=0,
         changed_at=now,
         status=OPEN,
@@ -276,3 +278,24 @@ def _read(row: Mapping[str, Any]) -> Alert:
             "annotations": dict(row["annotations"] or ()),
         }
     )
+
+
+def trial(now: datetime) -> tuple[Alert, Alert]:
+    """An alert that only tries the way to a receiver, and its resolution."""
+    finding = Finding(
+        outcome=Outcome.FAIL,
+        cluster="",
+        topic="",
+        group="",
+        state="test",
+        cause="test",
+        starts_at=now,
+        ends_at=None,
+        because="This is a test of the way to you; nothing is wrong.",
+        check="test",
+        grade=Grade.WARN,
+        owner="test",
+    )
+    fingerprint = fingerprint_of(("", "", "", "test", "test"), now)
+    opened = _opened(fingerprint, 1, finding, now)
+    return opened, replace(opened, number=2, status=RESOLVED, ends_at=now)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import CHECK_RESULTS
+from acktrail.errors import ConfigError
 from acktrail.lake import Lake
+from expectations.own_suites import read_own_suites
 from expectations.policy import Policy, read_policy
 from expectations.result import CheckResult
 from expectations.suite import Question, Suite
@@ -20,24 +24,33 @@ def ask(
     lake: Lake, as_of: datetime, policy_file: Path | None, runbooks: str, docs: Path | None = None
 ) -> list[CheckResult]:
     """The results of every check at *as_of*, also appended to `check_results`."""
-    policy = known_policy(policy_file)
+    policy, suites = policy_and_suites(policy_file)
     asked = Asked(Question(as_of, policy.window), policy, runbooks)
-    results = validate(SUITES, lake, asked, docs)
+    results = validate(suites, lake, asked, docs)
     keep(lake, results, as_of)
     return results
 
 
-def known_policy(policy_file: Path | None) -> Policy:
-    """The policy in *policy_file*, checked against the suites."""
-    return read_policy(policy_file, check_names(SUITES), thresholds(SUITES))
+def policy_and_suites(policy_file: Path | None) -> tuple[Policy, tuple[Suite, ...]]:
+    """The policy in *policy_file*, its names checked; our suites and the user's own."""
+    raw = read_policy(policy_file)
+    suites = SUITES
+    if raw.suites is not None and policy_file is not None:
+        suites = (*SUITES, *read_own_suites(policy_file.parent / raw.suites))
+    names = check_names(suites)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ConfigError(f"Two checks are called {twice[0]}. Give yours another name.")
+    raw.require_known(policy_file, names, thresholds(suites))
+    return raw, suites
 
 
-def check_names(suites: tuple[Suite, ...]) -> list[str]:
+def check_names(suites: Sequence[Suite]) -> list[str]:
     """The name of every check."""
     return [STRUCTURE, *(check.name for suite in suites for check in suite.checks)]
 
 
-def thresholds(suites: tuple[Suite, ...]) -> dict[str, float]:
+def thresholds(suites: Sequence[Suite]) -> dict[str, float]:
     """Every threshold that a policy may set, with its default."""
     return {
         name: value
@@ -47,7 +60,7 @@ def thresholds(suites: tuple[Suite, ...]) -> dict[str, float]:
     }
 
 
-def keep(lake: Lake, results: list[CheckResult], as_of: datetime) -> None:
+def keep(lake: Lake, results: Sequence[CheckResult], as_of: datetime) -> None:
     """Append *results* to `check_results`."""
     run, now = uuid.uuid4().hex, datetime.now(UTC)
     listed = [row for result in results for row in result.rows(run, now, as_of)]

@@ -10,6 +10,7 @@ import importlib
 import logging
 import os
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -42,7 +43,9 @@ def _import_quickly() -> None:
     if without_spark:
         sys.modules["pyspark"] = None  # type: ignore[assignment]
     try:
-        importlib.import_module("great_expectations")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of its own imports
+            importlib.import_module("great_expectations")
     finally:
         if without_spark:
             del sys.modules["pyspark"]

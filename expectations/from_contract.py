@@ -12,8 +12,8 @@ _COMPARABLE = {"string", "long", "double", "boolean", "timestamp"}
 
 def structural(table: Table) -> list[Any]:
     """What the contract of *table* promises: its columns, its grain, what is never null."""
-    promised: list[Any] = [gxe.ExpectTableColumnsToMatchSet(column_set=list(table.names))]
-    promised.append(_grain(table))
+    columns = gxe.ExpectTableColumnsToMatchSet(column_set=list(table.names), exact_match=False)
+    promised = [columns, _grain(table)]
     for column in table.columns:
         if column.required:
             promised.append(gxe.ExpectColumnValuesToNotBeNull(column=column.name))

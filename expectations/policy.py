@@ -178,6 +178,30 @@ class Policy(_Strict):
                 return window.name
         return ""
 
+    def require_known(
+        self, path: Path | None, checks: Sequence[str], thresholds: Mapping[str, float]
+    ) -> None:
+        """ConfigError where a rule names a check or a threshold that does not exist."""
+        wrong = [
+            f"  thresholds.{number}: there is no threshold {name}"
+            for number, rule in enumerate(self.thresholds)
+            for name in rule.set
+            if name not in thresholds
+        ]
+        wrong += [
+            f"  maintenance.{number}: no check is called {glob}"
+            for number, window in enumerate(self.maintenance)
+            for glob in window.checks
+            if not any(fnmatchcase(check, glob) for check in checks)
+        ]
+        wrong += [f"  grades: no check is called {n}" for n in self.grades if n not in checks]
+        if wrong:
+            raise ConfigError(
+                f"{path}: the policy is wrong:\n" + "\n".join(wrong) + "\n"
+                f"  Checks: {', '.join(sorted(checks))}.\n"
+                f"  Thresholds: {', '.join(sorted(thresholds))}."
+            )
+
 
 def _places(rule: _Place) -> list[dict[str, str]]:
     """One place for each combination of globs."""
@@ -193,10 +217,8 @@ def _places(rule: _Place) -> list[dict[str, str]]:
     return places
 
 
-def read_policy(
-    path: Path | None, checks: Sequence[str], thresholds: Mapping[str, float]
-) -> Policy:
-    """The policy in *path* (the default one for None), its names checked against what exists."""
+def read_policy(path: Path | None) -> Policy:
+    """The policy in *path*; the default one for None."""
     if path is None:
         return Policy()
     import yaml
@@ -210,11 +232,9 @@ def read_policy(
     if not isinstance(raw, dict):
         raise ConfigError(f"{path} must hold settings (`owners:`, `thresholds:` ...), not a list.")
     try:
-        policy = Policy.model_validate(raw)
+        return Policy.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(_explained(path, error)) from None
-    _require_known(path, policy, checks, thresholds)
-    return policy
 
 
 def _explained(path: Path, error: ValidationError) -> str:
@@ -226,24 +246,3 @@ def _explained(path: Path, error: ValidationError) -> str:
             said = "there is no such setting"
         lines.append(f"  {where}: {said}")
     return f"{path}: the policy is wrong:\n" + "\n".join(lines)
-
-
-def _require_known(
-    path: Path, policy: Policy, checks: Sequence[str], thresholds: Mapping[str, float]
-) -> None:
-    wrong = []
-    for number, rule in enumerate(policy.thresholds):
-        for name in rule.set:
-            if name not in thresholds:
-                wrong.append(f"  thresholds.{number}: there is no threshold {name}")
-    for number, window in enumerate(policy.maintenance):
-        for glob in window.checks:
-            if not any(fnmatchcase(check, glob) for check in checks):
-                wrong.append(f"  maintenance.{number}: no check is called {glob}")
-    wrong.extend(f"  grades: no check is called {n}" for n in policy.grades if n not in checks)
-    if wrong:
-        raise ConfigError(
-            f"{path}: the policy is wrong:\n" + "\n".join(wrong) + "\n"
-            f"  Checks: {', '.join(sorted(checks))}.\n"
-            f"  Thresholds: {', '.join(sorted(thresholds))}."
-        )

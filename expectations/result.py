@@ -9,6 +9,8 @@ from typing import Any
 
 from acktrail.contracts.vocabulary import Grade, Outcome
 
+UNDECIDED = "undecided"
+"""State of a finding about evidence that is missing."""
 MOST_KEYS = 50
 """Offending keys kept of one finding; the count says how many there were."""
 
@@ -35,6 +37,8 @@ class Finding:
     clients: tuple[str, ...] = ()
     loss: bool = False
     """Messages are gone: no maintenance window mutes it."""
+    needs: str = ""
+    """The kind of evidence that is missing: nobody is told where it is not collected."""
     check: str = ""
     grade: Grade = Grade.FAIL
     runbook: str = ""

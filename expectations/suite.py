@@ -37,10 +37,16 @@ class Check:
     expectation: Any
     grade: Grade
     sentence: str
+    named: str = ""
+    """A name of its own; else that of the expectation's class, as words."""
+    runbook: str = ""
+    """A page of its own; else the one in docs/runbooks."""
 
     @property
     def name(self) -> str:
         """Its name in results, alerts, the policy file and the runbooks."""
+        if self.named:
+            return self.named
         words = re.sub(r"(?<!^)(?=[A-Z])", "_", type(self.expectation).__name__).lower()
         return words.removeprefix("expect_")
 
@@ -58,12 +64,13 @@ class Suite:
     checks: tuple[Check, ...]
     needs: str = ""
     structural: bool = True
-    """Whether the view has the table's own columns, so that its contract can be checked too."""
+    """Whether the table's contract is checked too."""
+    named: str = ""
 
     @property
     def name(self) -> str:
-        """Name of the suite."""
-        return self.table.name
+        """Name of the suite; that of its table unless it has its own."""
+        return self.named or self.table.name
 
 
 def fail(expectation: Any, sentence: str) -> Check:

@@ -2,10 +2,45 @@
 
 from __future__ import annotations
 
-from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.contracts.gold import (
+    DELIVERY_LEDGER,
+    LOSS_EVENTS,
+    LOSS_INCIDENTS,
+    PRODUCER_RELIABILITY,
+    RETRY_BUDGETS,
+    VERDICT_CHANGES,
+)
+from acktrail.contracts.runs import COVERAGE
+from acktrail.contracts.silver import CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
 from expectations import views
+from expectations.domain.errors import ExpectNoNonRetriableError
+from expectations.domain.evidence import (
+    ExpectClientsMatchedAcrossSources,
+    ExpectClocksWithinBound,
+    ExpectEvidenceCompleteAndFresh,
+    ExpectKnownLogLinesParsed,
+    ExpectMetricsOfEverySource,
+)
+from expectations.domain.ledger import (
+    ExpectBooksToBalance,
+    ExpectNoDuplicateFromIdempotentProducer,
+    ExpectOrderWherePromised,
+    ExpectRestartsToRedeliverFew,
+)
+from expectations.domain.losses import (
+    ExpectNoLossAfterAck,
+    ExpectNoMessageLost,
+    ExpectNoMessageRejected,
+    ExpectNothingSkippedOrExpired,
+    ExpectNoUnaccountedMessage,
+)
+from expectations.domain.rates import (
+    ExpectErrorRateWithinBounds,
+    ExpectFailedProduceRequestsExplained,
+    ExpectRetryRateWithinBounds,
+)
 from expectations.domain.retries import ExpectRetriesNotAboutToRunOut
-from expectations.suite import Suite, fail
+from expectations.suite import Suite, fail, warn
 
 SUITES: tuple[Suite, ...] = (
     Suite(
@@ -16,6 +51,129 @@ SUITES: tuple[Suite, ...] = (
             fail(
                 ExpectRetriesNotAboutToRunOut(),
                 "A producer is about to give up on messages that can still be saved.",
+            ),
+        ),
+    ),
+    Suite(
+        PRODUCER_EVENTS,
+        views.producer_errors,
+        needs="logs",
+        checks=(
+            fail(
+                ExpectNoNonRetriableError(),
+                "A send failed for good, and will fail again until something is changed.",
+            ),
+        ),
+    ),
+    Suite(
+        LOSS_INCIDENTS,
+        views.loss_incidents,
+        needs="audits",
+        checks=(
+            fail(
+                ExpectNoLossAfterAck(),
+                "Messages the application believes stored are gone; `acktrail explain` has why.",
+            ),
+            fail(
+                ExpectNoUnaccountedMessage(),
+                "Messages were sent and nothing is known of them.",
+            ),
+            fail(
+                ExpectNoMessageLost(),
+                "Messages were lost and their application was not told.",
+            ),
+            fail(
+                ExpectNothingSkippedOrExpired(),
+                "A consumer group will never see messages that were in the log.",
+            ),
+            warn(
+                ExpectNoMessageRejected(),
+                "Sends failed for good; their applications were told and must have acted.",
+            ),
+        ),
+    ),
+    Suite(
+        DELIVERY_LEDGER,
+        views.delivery_ledger,
+        needs="audits",
+        checks=(
+            fail(
+                ExpectBooksToBalance(),
+                "The accounts have a residual: a verdict is wrong, or evidence is damaged.",
+            ),
+            fail(
+                ExpectNoDuplicateFromIdempotentProducer(),
+                "A producer that promises no duplicates has written some.",
+            ),
+            fail(
+                ExpectOrderWherePromised(),
+                "Messages are out of order where the producer's settings promise order.",
+            ),
+            warn(
+                ExpectRestartsToRedeliverFew(),
+                "A group reads far more again than a restart should cost.",
+            ),
+        ),
+    ),
+    Suite(LOSS_EVENTS, views.loss_events, checks=(), needs="audits"),
+    Suite(VERDICT_CHANGES, views.verdict_changes, checks=(), needs="audits"),
+    Suite(
+        PRODUCER_RELIABILITY,
+        views.producer_reliability,
+        needs="metrics",
+        checks=(
+            fail(
+                ExpectErrorRateWithinBounds(),
+                "Sends fail for good more often than is allowed.",
+            ),
+            warn(
+                ExpectRetryRateWithinBounds(),
+                "A producer retries more than is allowed: look before its budget burns.",
+            ),
+            warn(
+                ExpectFailedProduceRequestsExplained(),
+                "Brokers refuse writes of a client that nobody watches.",
+            ),
+        ),
+    ),
+    Suite(
+        COVERAGE,
+        views.coverage,
+        needs="any evidence",
+        checks=(
+            fail(
+                ExpectEvidenceCompleteAndFresh(),
+                "The audit is blind in part: what it does not see, it cannot report.",
+            ),
+            warn(
+                ExpectMetricsOfEverySource(),
+                "Metrics are missing: rates and record counts are not to be trusted.",
+            ),
+            warn(
+                ExpectClocksWithinBound(),
+                "A clock is ahead: the order of events around it is not to be trusted.",
+            ),
+        ),
+    ),
+    Suite(
+        UNREAD_RECORDS,
+        views.unread_records,
+        needs="logs",
+        checks=(
+            warn(
+                ExpectKnownLogLinesParsed(),
+                "Log records that look like evidence could not be read.",
+            ),
+        ),
+    ),
+    Suite(
+        CLIENTS,
+        views.clients,
+        needs="logs",
+        checks=(
+            warn(
+                ExpectClientsMatchedAcrossSources(),
+                "Logs, metrics and audits of the same client are not joined.",
             ),
         ),
     ),

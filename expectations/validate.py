@@ -1,6 +1,7 @@
 """Ask every suite of a lake: read, validate by Great Expectations, collect findings.
 
-Time is an argument. A table that was never written makes its checks undecided, never a pass.
+Time is an argument. A table that was never written, and a known gap in the evidence behind it,
+make checks undecided, never a pass.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import AcktrailError
-from expectations.alert import UNDECIDED
+from expectations.docs import build_docs
+from expectations.domain.expectation import missing
 from expectations.engine import context, gx
 from expectations.from_contract import structural
+from expectations.gaps import known_gaps
 from expectations.policy import Policy
 from expectations.result import CheckResult, Finding
 from expectations.suite import Check, Question, Suite
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 STRUCTURE = "fits_its_contract"
 """Name of the check that holds all structural expectations of a table."""
-_STRUCTURE_SENTENCE = "The table does not hold what its contract promises; answers may be wrong."
+STRUCTURE_SENTENCE = "The table does not hold what its contract promises; answers may be wrong."
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,28 @@ class Asked:
     policy: Policy
     runbooks: str
 
-    def runbook(self, check: str) -> str:
-        """The page for *check*."""
-        return f"{self.runbooks.rstrip('/')}/{check}.md"
+    def runbook(self, check: Check) -> str:
+        """The page for *check*: our own, or the one a user named."""
+        return check.runbook or f"{self.runbooks.rstrip('/')}/{check.name}.md"
+
+    def grade(self, check: Check) -> Grade:
+        """The grade of *check*, which a policy may change."""
+        return self.policy.grades.get(check.name, check.grade)
+
+    def addressed(self, finding: Finding, check: Check) -> Finding:
+        """*finding* with its check, who is told, and what expects it."""
+        blind = finding.outcome is Outcome.UNDECIDED
+        named = replace(
+            finding,
+            check=check.name,
+            grade=Grade.WARN if blind else self.grade(check),
+            runbook=self.runbook(check),
+            owner=self.policy.owner_of(finding),
+        )
+        muted = self.policy.muted_by(named, self.question.as_of)
+        if blind and finding.needs in self.policy.not_collected:
+            muted = "not_collected"
+        return replace(named, muted_by=muted)
 
 
 def validate(
@@ -48,6 +70,7 @@ def validate(
     """The results of all *suites*; Data Docs are built into *docs* where it is given."""
     gx_context = context()
     source = gx_context.data_sources.add_pandas("lake")
+    gaps = known_gaps(lake, asked.question)
     results: list[CheckResult] = []
     for suite in suites:
         frame = suite.view(lake, asked.question)
@@ -55,7 +78,7 @@ def validate(
             results.extend(_blind(suite, check, asked) for check in suite.checks)
             continue
         raw = _run(gx_context, source, suite, frame, asked)
-        results.extend(_read(suite, frame, raw, asked))
+        results.extend(_read(suite, len(frame), raw, asked, gaps.get(suite.needs, ())))
     if docs is not None:
         build_docs(gx_context, docs)
     return results
@@ -65,9 +88,7 @@ def _run(
     gx_context: Any, source: Any, suite: Suite, frame: pd.DataFrame, asked: Asked
 ) -> list[Any]:
     """Great Expectations' results, in the order the expectations were given."""
-    expectations = []
-    if suite.structural:
-        expectations.extend(structural(suite.table))
+    expectations = structural(suite.table) if suite.structural else []
     expectations.extend(bound(check, asked) for check in suite.checks)
     batch = source.add_dataframe_asset(suite.name).add_batch_definition_whole_dataframe("window")
     named = gx_context.suites.add(gx.ExpectationSuite(name=suite.name, expectations=expectations))
@@ -84,17 +105,17 @@ def _run(
 
 def bound(check: Check, asked: Asked) -> Any:
     """The expectation of *check* with the time and the thresholds of this question."""
-    changes: dict[str, Any] = {"notes": check.sentence}
-    if hasattr(check.expectation, "as_of"):
+    changes: dict[str, Any] = {"notes": f"{check.sentence} Runbook: {asked.runbook(check)}"}
+    thresholds = getattr(check.expectation, "thresholds", None)
+    if thresholds is not None:
         changes["as_of"] = asked.question.as_of.isoformat()
-        changes["limits"] = tuple(asked.policy.limits(tuple(check.expectation.thresholds)))
+        changes["limits"] = (*asked.policy.limits(tuple(thresholds)), thresholds)
     return check.expectation.copy(update=changes)
 
 
 def _require_no_exception(suite: Suite, result: Any) -> None:
     raised = result.exception_info or {}
-    nested = raised.values() if "raised_exception" not in raised else (raised,)
-    for info in nested:
+    for info in (raised,) if "raised_exception" in raised else raised.values():
         if info.get("raised_exception"):
             raise AcktrailError(
                 f"{suite.name}: {result.expectation_config.type} could not be evaluated: "
@@ -103,118 +124,85 @@ def _require_no_exception(suite: Suite, result: Any) -> None:
 
 
 def _read(
-    suite: Suite, frame: pd.DataFrame, raw: Sequence[Any], asked: Asked
+    suite: Suite, rows: int, raw: Sequence[Any], asked: Asked, gaps: Sequence[Finding]
 ) -> Iterable[CheckResult]:
     split = len(raw) - len(suite.checks)
     if suite.structural:
-        yield _structure(suite, frame, raw[:split], asked)
+        yield _structure(suite, rows, raw[:split], asked)
     for check, result in zip(suite.checks, raw[split:], strict=True):
-        grade = asked.policy.grades.get(check.name, check.grade)
-        details = (result.result or {}).get("details") or {}
-        found = [Finding.from_json(f) for f in details.get("findings", ())]
-        yield CheckResult(
-            table=suite.table.name,
-            check=check.name,
-            grade=grade,
-            rows_checked=len(frame),
-            sentence=check.sentence,
-            runbook=asked.runbook(check.name),
-            findings=tuple(_addressed(f, check.name, grade, asked) for f in found),
-        )
+        found = _findings(suite, check, result, asked)
+        failing = {f.cluster for f in found}
+        found.extend(gap for gap in gaps if gap.cluster not in failing)
+        yield _result(suite, check, rows, found, asked)
 
 
-def _addressed(finding: Finding, check: str, grade: Grade, asked: Asked) -> Finding:
-    """*finding* with the names of who is told, and of the window that expects it."""
-    named = replace(
-        finding,
-        check=check,
-        grade=Grade.WARN if finding.outcome is Outcome.UNDECIDED else grade,
+def _findings(suite: Suite, check: Check, result: Any, asked: Asked) -> list[Finding]:
+    details = (result.result or {}).get("details") or {}
+    if "findings" in details:
+        return [Finding.from_json(f) for f in details["findings"]]
+    if result.success:
+        return []
+    return [_plain(suite, check.name, [result], asked)]
+
+
+def _result(
+    suite: Suite, check: Check, rows: int, found: Iterable[Finding], asked: Asked
+) -> CheckResult:
+    return CheckResult(
+        table=suite.table.name,
+        check=check.name,
+        grade=asked.grade(check),
+        rows_checked=rows,
+        sentence=check.sentence,
         runbook=asked.runbook(check),
-        owner=asked.policy.owner_of(finding),
+        findings=tuple(asked.addressed(f, check) for f in found),
     )
-    return replace(named, muted_by=asked.policy.muted_by(named, asked.question.as_of))
 
 
-def _structure(suite: Suite, frame: pd.DataFrame, raw: Sequence[Any], asked: Asked) -> CheckResult:
+def _structure(suite: Suite, rows: int, raw: Sequence[Any], asked: Asked) -> CheckResult:
     broken = [r for r in raw if not r.success]
+    check = Check(None, Grade.FAIL, STRUCTURE_SENTENCE, named=STRUCTURE)
+    found = [_plain(suite, "contract_broken", broken, asked)] if broken else []
+    return _result(suite, check, rows, found, asked)
+
+
+def _plain(suite: Suite, state: str, broken: Sequence[Any], asked: Asked) -> Finding:
+    """The finding of expectations that are Great Expectations' own."""
     keys = tuple(_described(r) for r in broken)
-    finding = Finding(
+    return Finding(
         outcome=Outcome.FAIL,
         cluster="",
         topic="",
         group="",
-        state="contract_broken",
+        state=state,
         cause=suite.table.name,
         starts_at=asked.question.as_of,
         ends_at=None,
-        because=f"{suite.table.name} breaks its contract: {'; '.join(keys[:3])}.",
+        because=f"{suite.table.name}: {'; '.join(keys[:3])}.",
         count=len(broken),
         keys=keys,
-    )
-    return CheckResult(
-        table=suite.table.name,
-        check=STRUCTURE,
-        grade=Grade.FAIL,
-        rows_checked=len(frame),
-        sentence=_STRUCTURE_SENTENCE,
-        runbook=asked.runbook(STRUCTURE),
-        findings=(_addressed(finding, STRUCTURE, Grade.FAIL, asked),) if broken else (),
     )
 
 
 def _described(result: Any) -> str:
     kwargs = result.expectation_config.kwargs
     where = kwargs.get("column") or ", ".join(kwargs.get("column_list") or ())
-    count = (result.result or {}).get("unexpected_count")
     said = f"{result.expectation_config.type} {where}".strip()
+    count = (result.result or {}).get("unexpected_count")
     return f"{said} ({count} rows)" if count else said
 
 
 def _blind(suite: Suite, check: Check, asked: Asked) -> CheckResult:
     """The result of a check whose table was never written."""
-    told = suite.needs not in asked.policy.not_collected
-    finding = Finding(
-        outcome=Outcome.UNDECIDED,
+    finding = missing(
         cluster="",
-        topic="",
-        group="",
-        state=UNDECIDED,
-        cause=f"no_{suite.table.name}",
+        cause=f"no_{suite.needs.replace(' ', '_')}",
         starts_at=asked.question.as_of,
-        ends_at=None,
         because=(
-            f"{suite.table.name} was never written, so nothing can be said about it: collect "
-            f"{suite.needs or 'its evidence'} and run `acktrail run`, or name it under "
-            "`not_collected` in the policy file."
+            f"There is no {suite.needs} in the lake, so nothing can be said: collect it and run "
+            f"`acktrail run`, or name it under `not_collected` in the policy file."
         ),
         keys=(check.name,),
+        needs=suite.needs,
     )
-    addressed = _addressed(finding, check.name, Grade.WARN, asked)
-    grade = asked.policy.grades.get(check.name, check.grade)
-    return CheckResult(
-        table=suite.table.name,
-        check=check.name,
-        grade=grade,
-        rows_checked=0,
-        sentence=check.sentence,
-        runbook=asked.runbook(check.name),
-        findings=(addressed if told else replace(addressed, muted_by="not_collected"),),
-    )
-
-
-def build_docs(gx_context: Any, directory: Path) -> None:
-    """Great Expectations' Data Docs of what was just validated, as files in *directory*."""
-    for site in list(gx_context.get_site_names()):
-        gx_context.delete_data_docs_site(site)
-    gx_context.add_data_docs_site(
-        "acktrail",
-        {
-            "class_name": "SiteBuilder",
-            "store_backend": {
-                "class_name": "TupleFilesystemStoreBackend",
-                "base_directory": str(directory.absolute()),
-            },
-            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
-        },
-    )
-    gx_context.build_data_docs()
+    return _result(suite, check, 0, [finding], asked)

@@ -17,7 +17,7 @@ from expectations.engine import (
     TableMetricProvider,
     metric_value,
 )
-from expectations.result import Finding, first_keys
+from expectations.result import UNDECIDED, Finding, first_keys
 
 _FRAME = "table.acktrail_frame"
 
@@ -129,3 +129,28 @@ def texts(values: Any) -> tuple[str, ...]:
 def failure(**facts: Any) -> Finding:
     """A finding that something is wrong."""
     return Finding(outcome=Outcome.FAIL, **facts)
+
+
+def missing(
+    *,
+    cluster: str,
+    cause: str,
+    starts_at: datetime,
+    because: str,
+    keys: tuple[str, ...] = (),
+    needs: str = "",
+) -> Finding:
+    """A finding that evidence is missing: the check is undecided."""
+    return Finding(
+        outcome=Outcome.UNDECIDED,
+        cluster=cluster,
+        topic="",
+        group="",
+        state=UNDECIDED,
+        cause=cause,
+        starts_at=starts_at,
+        ends_at=None,
+        because=because,
+        keys=keys,
+        needs=needs,
+    )

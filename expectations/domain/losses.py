@@ -1,0 +1,93 @@
+"""Messages that are gone: one finding for each incident that the audits proved."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from acktrail.contracts.vocabulary import State
+from expectations.domain.expectation import DomainExpectation, failure, instant, texts
+from expectations.result import Finding, first_keys
+
+
+class _ExpectNone(DomainExpectation):
+    """No incident with one of *states*."""
+
+    states: ClassVar[tuple[State, ...]] = ()
+
+    def findings(self, frame: pd.DataFrame) -> list[Finding]:
+        """One finding for each incident."""
+        known = (frame["started_at"].isna()) | (frame["started_at"] <= pd.Timestamp(self.asked_at))
+        lost = frame[frame["state"].isin([s.value for s in self.states]) & known]
+        return [self._finding(row) for row in lost.to_dict("records")]
+
+    def _finding(self, row: dict[Any, Any]) -> Finding:
+        starts_at = instant(row["started_at"], self.asked_at)
+        return failure(
+            cluster=row["cluster"],
+            topic=row["topic"],
+            group=row["group"],
+            state=row["state"],
+            cause=row["cause"],
+            starts_at=starts_at,
+            ends_at=instant(row["ended_at"], starts_at),
+            because=(
+                f"{int(row['ids'])} message(s) of topic {row['topic']}"
+                f"{_for_group(row['group'])} {_WORDS[State(row['state'])]}: {row['because']}"
+            ),
+            count=int(row["ids"]),
+            keys=first_keys((f"incident {row['incident']}", *row["evidence"])),
+            clients=texts(row["client_ids"]),
+            loss=True,
+        )
+
+
+class ExpectNoLossAfterAck(_ExpectNone):
+    """No message that the cluster acknowledged is gone."""
+
+    states: ClassVar[tuple[State, ...]] = (State.LOST_AFTER_ACK,)
+
+
+class ExpectNoUnaccountedMessage(_ExpectNone):
+    """No message was sent of which nothing at all is known."""
+
+    states: ClassVar[tuple[State, ...]] = (State.UNACCOUNTED,)
+
+
+class ExpectNoMessageLost(_ExpectNone):
+    """No message was lost before it was acknowledged without the application being told."""
+
+    states: ClassVar[tuple[State, ...]] = (
+        State.LOST_UNACKED,
+        State.LOST_INDETERMINATE,
+        State.LOST_IN_CRASH,
+    )
+
+
+class ExpectNothingSkippedOrExpired(_ExpectNone):
+    """No consumer group missed a message that was in the log."""
+
+    states: ClassVar[tuple[State, ...]] = (State.SKIPPED_BY_CONSUMER, State.EXPIRED_BEFORE_READ)
+
+
+class ExpectNoMessageRejected(_ExpectNone):
+    """No send failed for good, though the application was told."""
+
+    states: ClassVar[tuple[State, ...]] = (State.REJECTED,)
+
+
+_WORDS = {
+    State.LOST_AFTER_ACK: "were acknowledged and are gone",
+    State.UNACCOUNTED: "are unaccounted for",
+    State.LOST_UNACKED: "sent without acks never arrived",
+    State.LOST_INDETERMINATE: "ended in doubt and never arrived",
+    State.LOST_IN_CRASH: "were lost with their producer",
+    State.SKIPPED_BY_CONSUMER: "were skipped",
+    State.EXPIRED_BEFORE_READ: "were deleted before they were read",
+    State.REJECTED: "were refused, and the application was told",
+}
+
+
+def _for_group(group: str) -> str:
+    return f" for group {group}" if group else ""
