@@ -209,8 +209,8 @@ PATTERNS: tuple[Pattern, ...] = (
     #   Reset fetch offset for partition orders-3 from 88231 to current leader's latest offset 88210
     pattern(
         "Reset fetch offset for partition ",
-        r"Reset fetch offset for partition (?P<tp>\S{1,340}) from (?P<high_watermark>-?\d{1,18})"
-        r" to current leader's (?:latest|start) offset (?P<offset>-?\d{1,18})",
+        r"Reset fetch offset for partition (?P<tp>\S{1,340}) from -?\d{1,18} to current leader's "
+        r"latest offset (?P<offset>-?\d{1,18})",
         "truncation",
         "reset_to_leader_end",
         _reset,

@@ -117,7 +117,7 @@ def _event_key(event: Event, origin: Origin, row: Mapping[str, Any]) -> str:
         named = (event.kind, origin.cluster, row["host"], row["client_id"], minute, event.error)
         named += (event.topic, event.partition, event.records, event.elapsed_ms)
     else:
-        named = ("record", origin.cluster, origin.record_key)
+        return origin.record_key
     return hashlib.blake2b(repr(named).encode(), digest_size=16).hexdigest()
 
 

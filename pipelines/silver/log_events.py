@@ -39,6 +39,7 @@ _COLUMNS = (
 )
 ToRow = Callable[[Event, Origin, Aliases], dict[str, Any]]
 ToRows = Callable[[str, Origin], dict[str, Any] | None]
+Common = Callable[[pa.RecordBatch, pa.Schema], tuple[list[pa.RecordBatch], pa.RecordBatch]]
 
 
 def read_events(
@@ -48,8 +49,12 @@ def read_events(
     words: Iterable[str],
     to_row: ToRow,
     options: Options,
+    common: Common | None = None,
 ) -> DataFrame:
-    """The events of one *side* in *records*, as rows of *table*, or as counted drops."""
+    """The events of one *side* in *records*, as rows of *table*, or as counted drops.
+
+    *common* reads the commonest lines a column at a time; alias rules need the reader.
+    """
     rules = tuple(options.aliases)
 
     def start() -> ToRows:
@@ -63,7 +68,7 @@ def read_events(
 
         return row_of
 
-    return _map(records, table, words, start)
+    return _map(records, table, words, start, common if not rules else None)
 
 
 def read_unread(
@@ -78,7 +83,7 @@ def read_unread(
 
         return row_of
 
-    return _map(records, table, words, start, "day")
+    return _map(records, table, words, start, None, "day")
 
 
 def _map(
@@ -86,6 +91,7 @@ def _map(
     table: Table,
     words: Iterable[str],
     start: Callable[[], ToRows],
+    common: Common | None,
     *more: str,
 ) -> DataFrame:
     # A line may be wrapped between any two words.
@@ -96,30 +102,36 @@ def _map(
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         row_of = start()
         for batch in batches:
-            yield from _read_batch(batch, pattern, out, row_of, more)
+            kept = batch.filter(pc.match_substring_regex(batch.column("text"), pattern))
+            done, left = ([], kept) if common is None else common(kept, out)
+            yield from done
+            rows = _read_rows(left, row_of, more)
+            if rows:
+                yield pa.RecordBatch.from_pylist(rows, schema=out)
+            dropped = batch.num_rows - len(rows) - sum(part.num_rows for part in done)
+            yield from _dropped(dropped, out)
 
     chosen = records.select(*_COLUMNS, *more)
     return chosen.mapInArrow(read, loose(table, "_dropped"))
 
 
-def _read_batch(
-    batch: pa.RecordBatch, pattern: str, out: pa.Schema, row_of: ToRows, more: tuple[str, ...]
-) -> Iterator[pa.RecordBatch]:
-    kept = batch.filter(pc.match_substring_regex(batch.column("text"), pattern))
+def _read_rows(
+    records: pa.RecordBatch, row_of: ToRows, more: tuple[str, ...]
+) -> list[dict[str, Any]]:
     rows = []
-    for record in kept.to_pylist():
+    for record in records.to_pylist():
         text = record.pop("text")
         inherited = {name: record.pop(name) for name in more}
         row = row_of(text, Origin(**record))
         if row is not None:
             rows.append(inherited | row)
-    dropped = batch.num_rows - len(rows)
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=out)
-    if dropped:
-        nulls = [pa.nulls(dropped, field.type) for field in out][:-1]
-        why = pa.array([NOTHING_HERE] * dropped, pa.string())
-        yield pa.RecordBatch.from_arrays([*nulls, why], schema=out)
+    return rows
+
+
+def _dropped(count: int, out: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if count:
+        nulls = [pa.nulls(count, field.type) for field in out][:-1]
+        yield pa.RecordBatch.from_arrays([*nulls, pa.repeat(NOTHING_HERE, count)], schema=out)
 
 
 def distinct_events(events: DataFrame) -> DataFrame:
