@@ -54,7 +54,7 @@ def _balance(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if not session:  # sorts first: all that is known of the topic
             topic = topic_of(rows)
             continue
-        for account in _accounts(rows, topic):
+        for account in accounts_of(rows, topic):
             made.append(
                 account | {"cluster": cluster, "topic": name, "session": session, "bucket": bucket}
             )
@@ -65,7 +65,7 @@ def _balance(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield _batch(made)
 
 
-def _accounts(rows: list[Row], topic: TopicEvidence) -> Iterator[dict[str, Any]]:
+def accounts_of(rows: list[Row], topic: TopicEvidence) -> Iterator[dict[str, Any]]:
     """The accounts of one session's blocks in one bucket."""
     blocks = _blocks(rows)
     if not blocks:

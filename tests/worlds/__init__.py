@@ -1,0 +1,1 @@
+"""Small simulated clusters, the evidence they leave, and a naive judge of it."""
