@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.gold import DELIVERY_LEDGER
 from acktrail.contracts.vocabulary import Tier
+from acktrail.wire import bucket_of
 from pipelines.arrow_rows import Row, by_key, rows_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.ledger_rows import evidence_rows, in_buckets
@@ -39,7 +40,7 @@ def balance(
     rows = evidence_rows(inputs, blocks, keys)
     return (
         rows.repartition("cluster", "topic", "slice")
-        .sortWithinPartitions("cluster", "topic", "slice", "session", "bucket", "block")
+        .sortWithinPartitions("cluster", "topic", "slice", "session")
         .mapInArrow(_balance, loose(DELIVERY_LEDGER))
     )
 
@@ -47,17 +48,17 @@ def balance(
 def _balance(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     topic, place = TopicEvidence(), ("", "", -1)
     made: list[dict[str, Any]] = []
-    for key, rows in by_key(rows_of(batches), ("cluster", "topic", "slice", "session", "bucket")):
-        cluster, name, number, session, bucket = key
+    for key, rows in by_key(rows_of(batches), ("cluster", "topic", "slice", "session")):
+        cluster, name, number, session = key
         if place != (cluster, name, number):
             topic, place = TopicEvidence(), (cluster, name, number)
         if not session:  # sorts first: all that is known of the topic
             topic = topic_of(rows)
             continue
         for account in accounts_of(rows, topic):
-            made.append(
-                account | {"cluster": cluster, "topic": name, "session": session, "bucket": bucket}
-            )
+            account |= {"cluster": cluster, "topic": name, "session": session}
+            account["bucket"] = bucket_of(session, account["block"])
+            made.append(account)
         if len(made) >= 256:
             yield _batch(made)
             made = []
@@ -66,25 +67,37 @@ def _balance(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def accounts_of(rows: list[Row], topic: TopicEvidence) -> Iterator[dict[str, Any]]:
-    """The accounts of one session's blocks in one bucket."""
+    """The accounts of all blocks of one session on one topic, bucket by bucket."""
     blocks = _blocks(rows)
-    if not blocks:
-        return
-    session = _session(rows, blocks)
-    named: dict[str, Any] = {k: session.settings.get(k) for k in ("client_id", "host")}
-    named["settings"] = {k: session.settings[k] for k in _TOLD if k in session.settings}
-    if any(r["kind"] == "elsewhere" for r in rows) and not _addressed(blocks):
-        for block in blocks.values():
-            yield _forwarded(block) | named
-        return
-    beyond = any(r["kind"] == "beyond" for r in rows)
+    later = {int(r["text"].rpartition(".")[2]) for r in rows if r["kind"] == "later"}
+    elsewhere = any(r["kind"] == "elsewhere" for r in rows)
+    for bucket in sorted({number >> 6 for number in blocks}):
+        own = {n: block for n, block in blocks.items() if n >> 6 == bucket}
+        session = _session(rows, own)
+        named: dict[str, Any] = {k: session.settings.get(k) for k in ("client_id", "host")}
+        named["settings"] = {k: session.settings[k] for k in _TOLD if k in session.settings}
+        if elsewhere and not _addressed(own):
+            made = [_forwarded(block) for block in own.values()]
+        else:
+            made = list(_judged(own, bucket, bucket + 1 in later, session, topic))
+        for account in made:
+            yield account | named
+
+
+def _judged(
+    blocks: Mapping[int, Block],
+    bucket: int,
+    goes_on: bool,
+    session: SessionEvidence,
+    topic: TopicEvidence,
+) -> Iterator[dict[str, Any]]:
+    """The accounts of one bucket; ids below a known one exist, whether or not they were seen."""
     last = max(blocks)
-    for number in range(min(blocks) >> 6 << 6, last + 1):
+    for number in range(bucket << 6, last + 1):
         found = blocks.get(number, Block(number, {}))
-        whole = number < last or beyond
-        implied = _BLOCK_IDS if whole else found.top()
+        implied = _BLOCK_IDS if number < last or goes_on else found.top()
         for account in account_block(Block(number, found.tiers, implied), topic, session):
-            yield account | named | {"block": number}
+            yield account | {"block": number}
 
 
 def _blocks(rows: list[Row]) -> dict[int, Block]:

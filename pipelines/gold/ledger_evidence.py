@@ -48,9 +48,10 @@ def topic_of(rows: Iterable[Row]) -> TopicEvidence:
         elif kind == "commit":
             commit = Commit(row["at_ms"], row["last"], row["text"] or "")
             commits.setdefault(row["group"], {}).setdefault(partition, set()).add(commit)
-        elif kind == "topic_config":
+        elif kind == "policy":
             compacted = bool(row["flag"])
-            lag = row["last"] if row["last"] is not None else lag
+        elif kind == "replica_lag" and row["last"] is not None:
+            lag = row["last"]
     return TopicEvidence(
         partitions={
             p: PartitionEvidence(

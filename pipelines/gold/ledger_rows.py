@@ -21,7 +21,6 @@ SLICES = 8
 _COLUMNS = {
     "cluster": "string",
     "topic": "string",
-    "slice": "int",
     "session": "string",
     "bucket": "string",
     "kind": "string",
@@ -55,26 +54,32 @@ def evidence_rows(
 ) -> DataFrame:
     """Blocks, sessions and topics' evidence, as rows of one shape."""
     topics = blocks.groupBy("cluster", "topic").agg(_ms(F.min("first_at")).alias("since_ms"))
-    sliced = F.pmod(F.hash("session"), F.lit(SLICES))
-    placed = blocks.select("cluster", "session", "topic", "bucket").distinct()
-    own = [_block_rows(blocks), _beats(inputs, placed, keys), *_neighbours(inputs, placed, keys)]
-    known = [
-        _offsets(inputs),
-        _states(inputs, topics),
-        _commits(inputs),
-        _configs(inputs, topics),
-    ]
-    per_slice = F.explode(F.sequence(F.lit(0), F.lit(SLICES - 1)))
-    shared = [
-        _shaped(f.withColumn("slice", per_slice)).join(
-            F.broadcast(topics), ["cluster", "topic"], "left_semi"
-        )
-        for f in known
-    ]
-    frames = [*(_shaped(f.withColumn("slice", sliced)) for f in own), *shared]
-    result = frames[0]
+    own = _together(
+        [
+            _block_rows(blocks),
+            _beats(inputs, keys),
+            _later_rows(inputs["audit_blocks"], keys),
+            _written_elsewhere(blocks),
+        ]
+    ).withColumn("slice", F.pmod(F.hash("session"), F.lit(SLICES)))
+    known = _together(
+        [_offsets(inputs), _states(inputs), _commits(inputs), *_configs(inputs, topics)]
+    )
+    # The cluster's answers matter from an hour before the first event of the topic's blocks.
+    recent = (F.col("kind") != "state") | (F.col("at_ms") >= F.col("since_ms") - HOUR_MS)
+    shared = (
+        known.join(F.broadcast(topics), ["cluster", "topic"])
+        .where(recent | F.col("since_ms").isNull())
+        .drop("since_ms")
+        .withColumn("slice", F.explode(F.sequence(F.lit(0), F.lit(SLICES - 1))))
+    )
+    return own.unionByName(shared)
+
+
+def _together(frames: list[DataFrame]) -> DataFrame:
+    result = _shaped(frames[0])
     for frame in frames[1:]:
-        result = result.unionByName(frame)
+        result = result.unionByName(_shaped(frame))
     return result
 
 
@@ -101,59 +106,41 @@ def _block_rows(blocks: DataFrame) -> DataFrame:
     )
 
 
-def _beats(
-    inputs: Mapping[str, DataFrame], placed: DataFrame, keys: frozenset[str] | None
-) -> DataFrame:
-    """Heartbeats of the sessions, for each topic and bucket of theirs."""
+def _beats(inputs: Mapping[str, DataFrame], keys: frozenset[str] | None) -> DataFrame:
+    """Heartbeats of the sessions: they lie in the first bucket of each."""
     beats = inputs["audit_parts"].where(F.col("tier") == Tier.HEARTBEAT.value)
     if keys is not None:
         first = {f"{key.rpartition('.')[0]}.0" for key in keys}
         beats = beats.where(F.col("bucket").isin(sorted(first)))
-    beats = beats.where(F.col("session") != "").select(
-        "cluster",
-        "session",
-        F.col("topic").alias("beat_topic"),
-        "reporter",
-        "number",
+    return beats.where(F.col("session") != "").select(
+        *("cluster", "session", "topic", "reporter", "number", "settings", "minutes"),
+        F.lit("heartbeat").alias("kind"),
         F.coalesce("ended_ms", "reported_ms").alias("until_ms"),
         F.col("closed").alias("flag"),
-        "settings",
-        "minutes",
     )
-    joined = beats.join(F.broadcast(placed), ["cluster", "session"])
-    here = (F.col("beat_topic") == "") | (F.col("beat_topic") == F.col("topic"))
-    return joined.where(here).withColumn("kind", F.lit("heartbeat"))
 
 
-def _neighbours(
-    inputs: Mapping[str, DataFrame], placed: DataFrame, keys: frozenset[str] | None
-) -> list[DataFrame]:
-    """Whether a session goes on in a later bucket, and whether it wrote to another topic."""
-    blocks = inputs["audit_blocks"]
+def _later_rows(blocks: DataFrame, keys: frozenset[str] | None) -> DataFrame:
+    """In which later buckets a session goes on: then every id of the earlier ones exists."""
     after = blocks if keys is None else blocks.where(F.col("bucket").isin(sorted(map(_next, keys))))
-    later = after.select("cluster", "session", "topic", F.col("bucket").alias("after")).distinct()
-    follows = F.concat_ws(
-        ".",
-        F.substring_index("bucket", ".", 1),
-        (F.substring_index("bucket", ".", -1).cast("long") + 1).cast("string"),
-    )
-    beyond = (
-        placed.withColumn("after", follows)
-        .join(later, ["cluster", "session", "topic", "after"], "left_semi")
-        .withColumn("kind", F.lit("beyond"))
-    )
-    wrote = in_buckets(blocks, keys).where(F.col("tier").isin(_PRODUCER))
-    wrote = wrote.select(
-        "session", F.col("cluster").alias("home"), F.col("topic").alias("addressed")
+    rows = after.where(~F.col("bucket").endswith(".0"))
+    return rows.select(
+        "cluster", "session", "topic", F.col("bucket").alias("text"), F.lit("later").alias("kind")
     ).distinct()
-    elsewhere = (
-        placed.join(wrote, "session")
-        .where((F.col("home") != F.col("cluster")) | (F.col("addressed") != F.col("topic")))
-        .select("cluster", "session", "topic", "bucket")
-        .distinct()
-        .withColumn("kind", F.lit("elsewhere"))
+
+
+def _written_elsewhere(blocks: DataFrame) -> DataFrame:
+    """Sessions that wrote to another topic or cluster than the one they are seen in."""
+    placed = blocks.select("cluster", "session", "topic").distinct()
+    wrote = blocks.where(F.col("tier").isin(_PRODUCER)).select(
+        "session", F.col("cluster").alias("home"), F.col("topic").alias("addressed")
     )
-    return [beyond, elsewhere]
+    return (
+        placed.join(wrote.distinct(), "session")
+        .where((F.col("home") != F.col("cluster")) | (F.col("addressed") != F.col("topic")))
+        .select("cluster", "session", "topic", F.lit("elsewhere").alias("kind"))
+        .distinct()
+    )
 
 
 def _next(bucket: str) -> str:
@@ -177,16 +164,17 @@ def _offsets(inputs: Mapping[str, DataFrame]) -> DataFrame:
     )
 
 
-def _states(inputs: Mapping[str, DataFrame], topics: DataFrame) -> DataFrame:
-    """What the cluster answered, from an hour before the first event of the topic's blocks."""
-    states = inputs["cluster_states"].withColumn("at_ms", _ms(F.col("at")))
-    recent = states.join(F.broadcast(topics), ["cluster", "topic"])
-    since = F.col("since_ms").isNull() | (F.col("at_ms") >= F.col("since_ms") - HOUR_MS)
-    return recent.where(since).select(
-        *("cluster", "topic", "partition", "at_ms"),
+def _states(inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """What the cluster answered; librdkafka says -1001 for an offset it could not get."""
+    known = [
+        F.when(F.col(name) >= 0, F.col(name)).alias(short)
+        for name, short in (("earliest_offset", "first"), ("latest_offset", "last"))
+    ]
+    return inputs["cluster_states"].select(
+        *("cluster", "topic", "partition"),
+        *known,
         F.lit("state").alias("kind"),
-        F.col("earliest_offset").alias("first"),
-        F.col("latest_offset").alias("last"),
+        _ms(F.col("at")).alias("at_ms"),
         F.col("leader_epoch").alias("epoch"),
         F.col("topic_id").alias("text"),
     )
@@ -206,21 +194,20 @@ def _commits(inputs: Mapping[str, DataFrame]) -> DataFrame:
     )
 
 
-def _configs(inputs: Mapping[str, DataFrame], topics: DataFrame) -> DataFrame:
+def _configs(inputs: Mapping[str, DataFrame], topics: DataFrame) -> list[DataFrame]:
     """Whether a topic is or was compacted; the longest time its cluster's replicas may lag."""
     configs = inputs["cluster_configs"]
     policy = (
         configs.where("entity_kind = 'topic'")
         .groupBy("cluster", F.col("entity").alias("topic"))
         .agg(F.max(F.col("settings")["cleanup.policy"].contains("compact")).alias("flag"))
+        .withColumn("kind", F.lit("policy"))
     )
     lag = (
         configs.where("entity_kind = 'broker'")
         .groupBy("cluster")
         .agg(F.max(F.col("settings")["replica.lag.time.max.ms"].cast("long")).alias("last"))
+        .join(F.broadcast(topics.select("cluster", "topic")), "cluster")
+        .withColumn("kind", F.lit("replica_lag"))
     )
-    return (
-        topics.join(policy, ["cluster", "topic"], "left")
-        .join(lag, "cluster", "left")
-        .select("cluster", "topic", "flag", "last", F.lit("topic_config").alias("kind"))
-    )
+    return [policy, lag]

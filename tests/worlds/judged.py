@@ -38,9 +38,8 @@ def evidence_rows(evidence: Evidence) -> list[dict]:
                 "last": c.offset, "text": c.metadata,
             }
         )  # fmt: skip
-    rows.append(
-        {"kind": "topic_config", "partition": None, "flag": evidence.compacted, "last": LAG_MS}
-    )
+    rows.append({"kind": "policy", "partition": None, "flag": evidence.compacted})
+    rows.append({"kind": "replica_lag", "partition": None, "last": LAG_MS})
     return rows
 
 

@@ -28,7 +28,7 @@ def compare(seed: int) -> None:
                 assert not there, (seed, producer.session, seq, state)
 
 
-@pytest.mark.parametrize("decade", range(20))
+@pytest.mark.parametrize("decade", range(3))
 def test_random_histories(decade):
     for seed in range(decade * 100, decade * 100 + 100):
         compare(seed)
