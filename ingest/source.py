@@ -37,6 +37,8 @@ class Health:
     lag: float | None = None
     lag_unit: str = ""
     notes: tuple[str, ...] = ()
+    position: str = ""
+    """How far it has been read, in words."""
 
 
 class Source(Protocol):
@@ -54,7 +56,7 @@ class Source(Protocol):
         """The batch is in the lake: forget what was kept for it."""
 
     def health(self) -> Health:
-        """Lag and notes, cheap to ask."""
+        """Position, lag and notes, cheap to ask; also right after open(), before any poll."""
 
     def close(self) -> None:
         """Let go of files and connections."""

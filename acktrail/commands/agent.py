@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.commands.options import open_lake, settings_options
-from acktrail.errors import ConfigError
+from acktrail.commands.options import format_option, open_lake, settings_options
+from acktrail.errors import AcktrailError, ConfigError
+from acktrail.lake import Lake
 from acktrail.settings import Loaded
+from ingest.source import Health
 
 if TYPE_CHECKING:
+    from ingest.accounts import Account
     from ingest.agent import Agent
     from ingest.source import Source
+
+_STATUS = (
+    *("source", "kind", "position", "lag", "lag_unit", "received", "written", "dropped"),
+    *("balances", "received_last_hour", "last_commit_at", "since", "notes"),
+)
 
 
 @click.group(invoke_without_command=True)
@@ -52,6 +61,69 @@ def command(ctx: click.Context, loaded: Loaded, once: bool) -> None:
             f" + {sum(counts.dropped.values())} dropped{f' ({dropped})' if dropped else ''}",
             err=True,
         )
+
+
+@command.command()
+@format_option
+@settings_options
+def status(loaded: Loaded, output: str) -> None:
+    """Say of every source how far it is and what became of what it received.
+
+    The accounts are added up from the lake's own log; positions and lag are asked of the sources.
+
+    Example:
+
+    \b
+        acktrail agent status --lake ./lake
+        acktrail agent status --format json | jq 'select(.balances | not)'
+    """
+    from acktrail.contracts.bronze import BRONZE
+    from acktrail.output import write_rows
+    from ingest.accounts import Account, accounts
+    from ingest.lean import without_pandas
+
+    without_pandas()
+    lake = open_lake(loaded)
+    now = datetime.now(UTC)
+    known = accounts(lake, BRONZE, now)
+    rows = []
+    for settings, source in zip(
+        loaded.settings.sources, sources_of(loaded, once=False), strict=True
+    ):
+        account = known.pop(source.name, Account(source.name))
+        rows.append(_status_row(settings.kind, account, _health(source, lake)))
+    for account in known.values():
+        rows.append(_status_row("not configured here", account, Health()))
+    write_rows(rows, _STATUS, output)
+
+
+def _health(source: Source, lake: Lake) -> Health:
+    """What the source says; that it does not answer is said too."""
+    try:
+        source.open(lake)
+        return source.health()
+    except AcktrailError as error:
+        return Health(notes=(f"{type(error).__name__}: {error}",))
+    finally:
+        source.close()
+
+
+def _status_row(kind: str, account: Account, health: Health) -> dict[str, Any]:
+    return {
+        "source": account.source,
+        "kind": kind,
+        "position": health.position,
+        "lag": health.lag,
+        "lag_unit": health.lag_unit if health.lag is not None else "",
+        "received": account.received,
+        "written": account.written,
+        "dropped": dict(account.dropped) or None,
+        "balances": account.balances,
+        "received_last_hour": account.lately,
+        "last_commit_at": account.last_commit_at,
+        "since": account.since,
+        "notes": list(health.notes) or None,
+    }
 
 
 def sources_of(loaded: Loaded, once: bool) -> list[Source]:

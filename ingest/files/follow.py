@@ -276,6 +276,11 @@ class Follower:
                 total += max(0, size - stream.track.read_to)
         return total
 
+    def progress(self) -> tuple[int, int]:
+        """How many texts are known, and how many bytes of them have been read."""
+        readers = self._readers()
+        return len(readers), sum(s.track.read_to for s in readers if s.track is not None)
+
     def _report_gap(self, stream: Stream, track: Track, seen: int) -> None:
         """A file was cut in place: what was not read is gone unless another file carries it."""
         carriers = [s for s in self._streams.values() if s.track is track]

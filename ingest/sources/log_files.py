@@ -67,6 +67,7 @@ class LogFiles:
         scope = f"log_files/{self._cluster}/{self.name}/{self._host}"
         self._follower = Follower(settings.paths, LOG_RECORDS, scope, settings.rotated)
         self._gap_notes: list[str] = []
+        self._looked = False
 
     def open(self, lake: Lake) -> None:
         """Learn from the lake how far each file was read, as files are met."""
@@ -75,6 +76,7 @@ class LogFiles:
     def poll(self, timeout_s: float) -> Iterator[Batch]:  # noqa: ARG002 - never waits
         """What the files have gained, block by block."""
         now = self._clock()
+        self._looked = True
         for stream in self._follower.look(now):
             yield from self._read(stream, now)
         yield from self._gaps()
@@ -85,8 +87,16 @@ class LogFiles:
 
     def health(self) -> Health:
         """Bytes not yet read, and what a person should know."""
+        if not self._looked:
+            self._follower.look(self._clock())
+        files, read = self._follower.progress()
         notes = [f"{path}: {note}" for path, note in self._follower.notes.items()]
-        return Health(float(self._follower.lag()), "bytes", (*notes, *self._gap_notes[-5:]))
+        return Health(
+            float(self._follower.lag()),
+            "bytes",
+            (*notes, *self._gap_notes[-5:]),
+            f"{files} files, {read} bytes",
+        )
 
     def close(self) -> None:
         """Close all files."""

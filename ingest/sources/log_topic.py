@@ -107,7 +107,8 @@ class LogTopic:
         """Messages not yet handed over, and the last one that could not be read."""
         lag = sum(max(0, end - self._parts[p].next) for p, end in self._ends.items())
         notes = (self._last_poison,) if self._last_poison else ()
-        return Health(float(lag), "messages", notes)
+        position = ", ".join(f"{t}-{p}@{part.next}" for (t, p), part in self._parts.items())
+        return Health(float(lag), "messages", notes, position)
 
     def close(self) -> None:
         """Leave the cluster."""
