@@ -97,8 +97,22 @@ class Stream:
         while len(head) == size and window_of(head) is None and size < WIDEST:
             size *= 4
             head = self.content.read_at(0, size)
+        if len(head) == WIDEST and not head.strip(b"\0"):
+            head = self._behind_zeros()
         self.head = head
         return head[: len(before)] == before
+
+    def _behind_zeros(self) -> bytes:
+        """The first bytes behind a hole of zeros; nothing while there are too few to tell."""
+        at, piece = 0, b""
+        while not piece:
+            read = self.content.read_at(at, 16 * WIDEST)
+            if not read:
+                return b""
+            piece = read.lstrip(b"\0")
+            at += len(read) - len(piece)
+        head = self.content.read_at(at, WIDEST)
+        return head if window_of(head) is not None else b""
 
     def size(self) -> int | None:
         """Bytes there are now; None where only reading tells."""

@@ -114,17 +114,33 @@ class LogFiles:
             closed, torn = self._closes(stream, now) if at_end else (False, False)
             if closed and not torn:
                 block = block[: block.rfind(b"\n") + 1]
-            if stream.skip_to is not None or (not at_end and b"\n" not in block):
-                batch = self._skip_long_line(stream, block, closed and torn)
-            else:
-                batch = self._batch(stream, scan_block(block, closed=closed))
+            batch = self._read_block(stream, block, at_end, closed)
             if batch is not None:
                 yield batch
             if at_end:
                 stream.scanned_size = -1 if size is None else size
                 stream.scanned_closed = closed
-                stream.exhausted = stream.complete
+                stream.exhausted = stream.compressed and closed
+                self._note_damage(stream)
                 return
+
+    def _read_block(self, stream: Stream, block: bytes, at_end: bool, closed: bool) -> Batch | None:
+        zeros = len(block) - len(block.lstrip(b"\0"))
+        if zeros:  # the hole before the text of a writer that went on at its old offset
+            return self._batch(stream, Scan((), zeros, 0, 0))
+        if stream.skip_to is not None or (not at_end and b"\n" not in block):
+            return self._skip_long_line(stream, block, closed)
+        scan = scan_block(block, closed=closed)
+        if not scan.settled and not at_end:
+            # A record, and behind it a line that fills the block: the record is over.
+            scan = scan_block(block[: block.rfind(b"\n") + 1], closed=True)
+        return self._batch(stream, scan)
+
+    def _note_damage(self, stream: Stream) -> None:
+        if stream.damaged:
+            self._follower.notes[stream.path] = f"damaged, read as far as it goes: {stream.damaged}"
+        elif stream.exhausted and not stream.complete:
+            self._follower.notes[stream.path] = "ends too early, read as far as it goes"
 
     def _nothing_new(self, stream: Stream, now: float) -> bool:
         if stream.exhausted:
@@ -134,10 +150,11 @@ class LogFiles:
 
     def _closes(self, stream: Stream, now: float) -> tuple[bool, bool]:
         """Whether the last record is over at the end of the file, and whether a torn line is."""
-        if stream.compressed:
-            return stream.complete, stream.complete
         idle = stream.idle_s(now)
         torn = idle >= self._settings.torn_line_s
+        if stream.compressed:
+            over = stream.complete or bool(stream.damaged) or torn
+            return over, over
         return self._once or idle >= self._settings.idle_s, torn
 
     def _skip_long_line(self, stream: Stream, block: bytes, torn: bool) -> Batch | None:
