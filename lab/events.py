@@ -27,6 +27,7 @@ class Progress:
         self._path = path
         self._position = 0
         self.counts: Counter[str] = Counter()
+        self._acked_at: list[int] = []
         self.next_offsets: dict[tuple[str, int], int] = {}
         """Of a consumer: the offset after the highest received, by topic and partition."""
         self.partitions: set[tuple[str, int]] = set()
@@ -47,10 +48,9 @@ class Progress:
                 self._take(event)
         return self
 
-    @property
-    def acked(self) -> int:
-        """Messages the producer was told are stored."""
-        return self.counts["producer_send_success"]
+    def acked_since(self, at_ms: int) -> int:
+        """Messages the producer was told are stored at or after a time, by its own clock."""
+        return sum(at >= at_ms for at in reversed(self._acked_at))
 
     @property
     def failed(self) -> int:
@@ -60,7 +60,9 @@ class Progress:
     def _take(self, event: Event) -> None:
         name = event.get("name", "")
         self.counts[name] += 1
-        if name == "record_data":
+        if name == "producer_send_success":
+            self._acked_at.append(event["timestamp"])
+        elif name == "record_data":
             key = (event["topic"], event["partition"])
             self.next_offsets[key] = max(self.next_offsets.get(key, 0), event["offset"] + 1)
         elif name == "partitions_assigned":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from acktrail.errors import LabError
 from lab.faults import Fault
+from lab.processes import now_ms
 
 if TYPE_CHECKING:
     from lab.run import Run
@@ -60,7 +61,10 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Acked:
-    """Wait until a producer was told of that many more stored messages."""
+    """Wait until a producer was told of that many stored messages, counted from now.
+
+    By the time it printed for each: what it had been told before and we had not read yet is old.
+    """
 
     producer: str
     more: int
@@ -71,12 +75,14 @@ class Acked:
     def do(self, run: Run) -> None:
         """Wait for it."""
         progress = run.client(self.producer).progress
-        goal = progress.update().acked + self.more
-        met = wait_until(lambda: progress.update().acked >= goal, self.within, pause=0.02)
+        since = now_ms()
+        met = wait_until(
+            lambda: progress.update().acked_since(since) >= self.more, self.within, pause=0.02
+        )
         if not met and not self.or_go_on:
             raise LabError(
-                f"{self.producer} was told of {progress.acked} stored messages after "
-                f"{self.within:.0f} s, not of {goal}"
+                f"{self.producer} was told of {progress.acked_since(since)} stored messages in "
+                f"{self.within:.0f} s, not of {self.more}"
             )
 
 
