@@ -77,7 +77,7 @@ def validate(
         if frame is None:
             results.extend(_blind(suite, check, asked) for check in suite.checks)
             continue
-        raw = _run(gx_context, source, suite, frame, asked)
+        raw = _run(gx_context if docs else None, source, suite, frame, asked)
         results.extend(_read(suite, len(frame), raw, asked, gaps.get(suite.needs, ())))
     if docs is not None:
         build_docs(gx_context, docs)
@@ -85,19 +85,28 @@ def validate(
 
 
 def _run(
-    gx_context: Any, source: Any, suite: Suite, frame: pd.DataFrame, asked: Asked
+    documented: Any, source: Any, suite: Suite, frame: pd.DataFrame, asked: Asked
 ) -> list[Any]:
-    """Great Expectations' results, in the order the expectations were given."""
+    """Great Expectations' results, in the order the expectations were given.
+
+    *documented* is the context that keeps what Data Docs are built from; None to keep nothing.
+    """
     expectations = structural(suite.table) if suite.structural else []
     expectations.extend(bound(check, asked) for check in suite.checks)
     batch = source.add_dataframe_asset(suite.name).add_batch_definition_whole_dataframe("window")
-    named = gx_context.suites.add(gx.ExpectationSuite(name=suite.name, expectations=expectations))
-    definition = gx_context.validation_definitions.add(
-        gx.ValidationDefinition(name=suite.name, data=batch, suite=named)
-    )
-    ran = definition.run(batch_parameters={"dataframe": frame}, result_format="SUMMARY")
-    by_id = {result.expectation_config.id: result for result in ran.results}
-    ordered = [by_id[expectation.id] for expectation in named.expectations]
+    for position, expectation in enumerate(expectations):
+        expectation.meta = {"position": position}
+    named = gx.ExpectationSuite(name=suite.name, expectations=expectations)
+    given = {"dataframe": frame}
+    if documented is None:
+        ran = batch.get_batch(batch_parameters=given).validate(named, result_format="SUMMARY")
+    else:
+        named = documented.suites.add(named)
+        definition = documented.validation_definitions.add(
+            gx.ValidationDefinition(name=suite.name, data=batch, suite=named)
+        )
+        ran = definition.run(batch_parameters=given, result_format="SUMMARY")
+    ordered = sorted(ran.results, key=lambda r: int(r.expectation_config.meta["position"]))
     for result in ordered:
         _require_no_exception(suite, result)
     return ordered
@@ -188,6 +197,9 @@ def _described(result: Any) -> str:
     kwargs = result.expectation_config.kwargs
     where = kwargs.get("column") or ", ".join(kwargs.get("column_list") or ())
     said = f"{result.expectation_config.type} {where}".strip()
+    details = (result.result or {}).get("details") or {}
+    if details.get("columns"):
+        return ", ".join(f"{column} ({n} rows)" for column, n in details["columns"].items())
     count = (result.result or {}).get("unexpected_count")
     return f"{said} ({count} rows)" if count else said
 

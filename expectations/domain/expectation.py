@@ -19,13 +19,14 @@ from expectations.engine import (
 )
 from expectations.result import UNDECIDED, Finding, first_keys
 
-_FRAME = "table.acktrail_frame"
+FRAME = "table.acktrail_frame"
+"""Name of the metric that is the table itself."""
 
 
 class TableFrame(TableMetricProvider):
     """The metric that hands a whole (small) table to an expectation."""
 
-    metric_name = _FRAME
+    metric_name = FRAME
 
     @metric_value(engine=PandasExecutionEngine)
     def _pandas(
@@ -49,7 +50,7 @@ class DomainExpectation(BatchExpectation):
     limits: tuple[dict[str, Any], ...] = ()
     """Thresholds for topics or clients, first match wins; the last one is for all."""
 
-    metric_dependencies: ClassVar[tuple[str, ...]] = (_FRAME,)
+    metric_dependencies: ClassVar[tuple[str, ...]] = (FRAME,)
     success_keys: ClassVar[tuple[str, ...]] = ("as_of", "limits")
     thresholds: ClassVar[dict[str, float]] = {}
     """Name of each threshold in the policy file, and its value where the file has none."""
@@ -90,7 +91,7 @@ class DomainExpectation(BatchExpectation):
         runtime_configuration: dict[str, Any] | None = None,  # noqa: ARG002
         execution_engine: Any = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        found = self.findings(metrics[_FRAME])
+        found = self.findings(metrics[FRAME])
         return {
             "success": not found,
             "result": {
