@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import ALERTS
+from acktrail.crashpoints import crash_point
 from acktrail.errors import AlertUndelivered, LakeBusy, PositionConflict
 from acktrail.lake import Lake, Position
 from expectations.alert import OPEN, RESOLVED, Alert, alerts_due, newest
@@ -57,7 +58,9 @@ class Outbox:
         self, findings: Sequence[Finding], checks: Collection[str], now: datetime
     ) -> list[Alert]:
         """Write down which alerts open, go on and are resolved; nobody is told yet."""
-        return self._commit(lambda before: alerts_due(findings, before, checks, now))
+        changes = self._commit(lambda before: alerts_due(findings, before, checks, now))
+        crash_point("alerts recorded")
+        return changes
 
     def deliver(
         self, receivers: Sequence[Receiver], now: datetime, interval: timedelta
@@ -75,10 +78,12 @@ class Outbox:
             except AlertUndelivered as problem:
                 problems.append(f"{receiver.name}: {problem}")
                 continue
+            crash_point("alerts sent")
             new = [a for a in due if receiver.name not in a.delivered]
             delivered += len(new)
             if new:
                 self._mark({a.key for a in new}, receiver.name, now)
+            crash_point("alerts marked")
         left = self.alerts()
         waiting = {
             a.key
