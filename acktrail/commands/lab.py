@@ -238,3 +238,51 @@ def _run_one(scenario: Scenario, version: str, keep: Path | None) -> Truth:
     finally:
         if keep is None:
             shutil.rmtree(evidence, ignore_errors=True)
+
+
+@command.command("score")
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Score every scenario.")
+@click.option(
+    "--evidence",
+    "kept",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Kept runs, by name (`lab run --keep`); a scenario that is not there is run first.",
+)
+@click.option("--page", type=click.Path(path_type=Path), help="Write the table into this page.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text")
+@_KAFKA
+def score_(
+    names: tuple[str, ...],
+    everything: bool,
+    kept: Path | None,
+    page: Path | None,
+    output: str,
+    version: str,
+) -> None:
+    """Put scenarios' evidence through the pipeline and compare the answers with the truth.
+
+    Example:
+
+    \b
+        acktrail lab run --all --keep ./evidence
+        acktrail lab score --all --evidence ./evidence --format json
+    """
+    from acktrail.commands.lab_score import put_through, write_scores
+    from lab.scratch import new_scratch
+
+    if everything == bool(names):
+        raise UsageError("name scenarios, or give --all. `acktrail lab list` has their names.")
+    scratch = new_scratch("score")
+    try:
+        places = {}
+        for scenario in _chosen(names):
+            place = kept / scenario.name if kept is not None else scratch / scenario.name
+            if not (place / "truth" / "truth.json").is_file():
+                place = scratch / scenario.name
+                _run_one(scenario, version, place)
+            places[scenario.name] = place
+        scores = put_through(places, scratch / "lake")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    write_scores(scores, output, page)

@@ -48,7 +48,8 @@ def encode_sightings(
 
     A part holds one block, place and error of at most ten seconds. An id seen at a second offset
     goes to a further part, so that every record keeps its offset; one read again at the same
-    offset only counts as a record. The next call's *first_part* must be higher than every part made so far.
+    offset only counts as a record. The next call's *first_part* must be higher than every part
+    made so far.
     """
     groups: dict[tuple[object, ...], list[Sighting]] = {}
     layers: dict[tuple[object, ...], dict[int | None, int]] = {}

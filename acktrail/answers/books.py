@@ -1,0 +1,131 @@
+"""Losses and accounts, from `loss_incidents`, `loss_events` and `delivery_ledger`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.compute as pc
+
+from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS, LOSS_INCIDENTS
+from acktrail.contracts.vocabulary import State
+from acktrail.errors import UsageError
+from acktrail.lake import Lake
+
+Row = dict[str, Any]
+
+INCIDENT_COLUMNS = (
+    *("incident", "cluster", "started_at", "topic", "group", "state", "cause", "confidence"),
+    *("told", "ids", "sessions", "partitions", "client_ids", "because"),
+)
+EVENT_COLUMNS = (
+    *("cluster", "client_id", "session", "topic", "group", "first_seq", "last_seq", "count"),
+    *("partition", "first_offset", "last_offset", "first_at", "last_at", "state", "told", "cause"),
+    *("confidence", "because", "evidence"),
+)
+_LOST = (*(s.value for s in State if s.value.startswith("lost_")), State.UNACCOUNTED.value)
+_SUMMED = (
+    *("sent", "acked", "delivered", "not_owed", "pending", "inconclusive", "rejected"),
+    *("skipped_by_consumer", "expired_before_read", "aborted", "duplicates", "redelivered"),
+    *("out_of_order", "ghosts", "forwarded", "residual"),
+)
+LEDGER_COLUMNS = (
+    *("cluster", "topic", "group", "client_id", "sent", "acked", "delivered", "lost", "rejected"),
+    *("skipped_by_consumer", "expired_before_read", "not_owed", "pending", "inconclusive"),
+    *("aborted", "duplicates", "redelivered", "out_of_order", "ghosts", "forwarded", "residual"),
+    *("latency_p99_ms", "first_at", "last_at"),
+)
+BLOCK_COLUMNS = ("session", "block", *LEDGER_COLUMNS)
+_OLD = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows are asked for; None: all."""
+
+    cluster: str | None = None
+    topic: str | None = None
+    since: datetime | None = None
+
+    def where(self, ended: str) -> Any:
+        """The rows of these names that ended at or after *since*, or have no time."""
+        found = None
+        for column, value in (("cluster", self.cluster), ("topic", self.topic)):
+            if value is not None:
+                found = _and(found, pc.field(column) == value)
+        if self.since is not None:
+            recent = (pc.field(ended) >= self.since) | pc.field(ended).is_null()
+            found = _and(found, recent)
+        return found
+
+
+def _and(one: Any, other: Any) -> Any:
+    return other if one is None else one & other
+
+
+def incidents(lake: Lake, wanted: Wanted) -> list[Row]:
+    """What a person is told, newest first; silent losses before told ones of the same time."""
+    rows: list[Row] = lake.read(LOSS_INCIDENTS, wanted.where("ended_at")).to_pylist()
+    return sorted(
+        rows, key=lambda r: (r["started_at"] or _OLD, not r["told"], r["ids"]), reverse=True
+    )
+
+
+def events(lake: Lake, wanted: Wanted) -> list[Row]:
+    """Every range of lost ids."""
+    rows: list[Row] = lake.read(LOSS_EVENTS, wanted.where("last_at")).to_pylist()
+    return sorted(rows, key=lambda r: (r["cluster"], r["topic"], r["session"], r["first_seq"]))
+
+
+def accounts(lake: Lake, wanted: Wanted, by: Sequence[str]) -> list[Row]:
+    """The ledger, summed by *by*."""
+    needed = sorted({*by, *_SUMMED, *_LOST, "latency_p99_ms", "first_at", "last_at"})
+    rows = lake.read(DELIVERY_LEDGER, wanted.where("last_at"), needed).to_pylist()
+    summed: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = tuple(row[name] for name in by)
+        _add(summed.setdefault(key, dict(zip(by, key, strict=True))), row)
+    return [summed[key] for key in sorted(summed, key=lambda k: [str(v or "") for v in k])]
+
+
+def _add(total: Row, row: Mapping[str, Any]) -> None:
+    for name in _SUMMED:
+        total[name] = total.get(name, 0) + row[name]
+    total["lost"] = total.get("lost", 0) + sum(row[name] for name in _LOST)
+    for name, choose in (("latency_p99_ms", max), ("first_at", min), ("last_at", max)):
+        known = [v for v in (total.get(name), row[name]) if v is not None]
+        total[name] = choose(known) if known else None
+
+
+def incident_named(lake: Lake, name: str) -> Row:
+    """The incident whose name begins with *name*; UsageError where none or several do."""
+    rows: list[Row] = lake.read(LOSS_INCIDENTS).to_pylist()
+    found = [r for r in rows if r["incident"].startswith(name)]
+    if len(found) != 1:
+        known = ", ".join(_first(sorted(r["incident"] for r in rows), 5)) or "none"
+        problem = "No incident is" if not found else f"{len(found)} incidents are"
+        raise UsageError(
+            f"{problem} called {name}…. `acktrail losses` lists them; there are: {known}."
+        )
+    return found[0]
+
+
+def _first(names: Iterable[str], count: int) -> list[str]:
+    listed = list(names)
+    return [*listed[:count], *(["…"] if len(listed) > count else [])]
+
+
+def events_of(lake: Lake, incident: Mapping[str, Any]) -> list[Row]:
+    """The loss events that make up an incident."""
+    where: Any = None
+    for column in ("cluster", "topic", "group", "state", "cause"):
+        where = _and(where, pc.field(column) == incident[column])
+    if incident["started_at"] is None:
+        where = _and(where, pc.field("first_at").is_null())
+    else:
+        where = _and(where, pc.field("first_at") >= incident["started_at"])
+        where = _and(where, pc.field("first_at") <= incident["ended_at"])
+    rows: list[Row] = lake.read(LOSS_EVENTS, where).to_pylist()
+    return sorted(rows, key=lambda r: (r["session"], r["first_seq"]))

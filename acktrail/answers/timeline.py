@@ -1,0 +1,177 @@
+"""The timeline of one incident: sends, retries, broker events and elections, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import groupby, pairwise
+from typing import Any
+
+import pyarrow.compute as pc
+
+from acktrail.answers.books import Row, events_of
+from acktrail.contracts import Table
+from acktrail.contracts.bronze import CLUSTER_STATES
+from acktrail.contracts.silver import BROKER_EVENTS, CONSUMER_EVENTS, PRODUCER_EVENTS
+from acktrail.lake import Lake
+
+COLUMNS = ("at", "who", "what", "count", "until", "evidence")
+
+_WORDS = {
+    "retry": "retries: {error}, {attempts_left} attempts left",
+    "split_retry": "splits a batch that is too large and retries",
+    "expired": "gives up: its time ran out",
+    "send_failed": "gives up: {error}",
+    "connection_failure": "loses its connection to broker {node}",
+    "fatal_sequence": "cannot go on: {error}",
+    "dropped_at_close": "is closed with records unsent",
+    "broker_append_error": "refuses records: {error}",
+    "isr_shrink": "in-sync replicas shrink to {isr_after}",
+    "isr_expand": "in-sync replicas grow to {isr_after}",
+    "truncation": "cuts its log to offset {offset} (high watermark {high_watermark})",
+    "unclean_election": "an unclean election makes {leader} leader, epoch {leader_epoch}",
+    "leader_recovering": "leads after an unclean election, epoch {leader_epoch}",
+    "offset_reset": "position reset to {offset}",
+    "rebalance": "rebalance",
+    "poll_timeout": "did not poll in time",
+    "leave_group": "leaves the group",
+    "commit_failed": "commit failed: {error}",
+    "acks0_close": "cuts off a producer with acks=0",
+}
+
+
+def timeline(lake: Lake, incident: Mapping[str, Any], around: timedelta) -> list[Row]:
+    """What happened from *around* before the first loss to *around* after the last."""
+    losses = events_of(lake, incident)
+    proofs = {key for loss in losses for key in loss["evidence"]}
+    found = list(_sends(losses))
+    if incident["started_at"] is not None:
+        window = (incident["started_at"] - around, incident["ended_at"] + around)
+        clients = {loss["client_id"] for loss in losses if loss["client_id"]}
+        found += _client_events(lake, incident, window, clients)
+        found += _others(lake, BROKER_EVENTS, incident, window)
+        found += _others(lake, CONSUMER_EVENTS, incident, window)
+        found += _elections(lake, incident, window)
+    for row in found:
+        row["evidence"] = row.pop("key", None) in proofs
+    return list(_together(sorted(found, key=lambda r: (r["at"], r["who"], r["what"]))))
+
+
+def _sends(losses: list[Row]) -> Iterator[Row]:
+    for loss in losses:
+        if loss["first_at"] is None:
+            continue
+        who = loss["client_id"] or loss["session"]
+        told = "was told they failed" if loss["told"] else "was not told"
+        place = "" if loss["partition"] is None else f" of partition {loss['partition']}"
+        offsets = (
+            ""
+            if loss["first_offset"] is None
+            else f", acked at offsets {loss['first_offset']} to {loss['last_offset']}{place}"
+        )
+        yield {
+            "at": loss["first_at"],
+            "who": who,
+            "what": f"sends ids {loss['first_seq']} to {loss['last_seq']}{offsets}: "
+            f"{loss['count']} lost, the application {told}",
+            "until": loss["last_at"],
+        }
+
+
+Span = tuple[datetime, datetime]
+
+
+def _near(incident: Mapping[str, Any], window: Span) -> Any:
+    return (
+        (pc.field("cluster") == incident["cluster"])
+        & (pc.field("at") >= window[0])
+        & (pc.field("at") <= window[1])
+    )
+
+
+def _client_events(
+    lake: Lake, incident: Mapping[str, Any], window: Span, clients: set[str]
+) -> Iterator[Row]:
+    """Of the clients concerned: what they printed about the topic, or about no topic."""
+    for row in lake.read(PRODUCER_EVENTS, _near(incident, window)).to_pylist():
+        ours = row["client_id"] in clients or (not clients and row["topic"] == incident["topic"])
+        if ours and row["topic"] in (None, "", incident["topic"]) and row["kind"] in _WORDS:
+            yield _said(row, row["client_id"] or row["host"] or "a producer", PRODUCER_EVENTS)
+
+
+def _others(lake: Lake, table: Table, incident: Mapping[str, Any], window: Span) -> Iterator[Row]:
+    for row in lake.read(table, _near(incident, window)).to_pylist():
+        if row["topic"] not in (None, "", incident["topic"]) or row["kind"] not in _WORDS:
+            continue
+        if table is BROKER_EVENTS:
+            who = "a broker" if row["broker"] is None else f"broker {row['broker']}"
+        else:
+            who = row["client_id"] or row["group"] or "a consumer"
+        yield _said(row, who, table)
+
+
+def _said(row: Row, who: str, table: Table) -> Row:
+    place = "" if row["partition"] is None else f"partition {row['partition']}: "
+    values = {k: "?" if v is None else v for k, v in row.items()}
+    return {
+        "at": row["at"],
+        "who": who,
+        "what": place + _WORDS[row["kind"]].format_map(values),
+        "kind": (who, row["kind"], row["partition"], row["error"]),
+        "key": f"{table.name}:{row['event_key']}",
+    }
+
+
+def _elections(lake: Lake, incident: Mapping[str, Any], window: Span) -> Iterator[Row]:
+    """Changes of leader, epoch and in-sync replicas between two answers of the cluster."""
+    where = _near(incident, window) & (pc.field("topic") == incident["topic"])
+    rows = lake.read(CLUSTER_STATES, where).to_pylist()
+    rows.sort(key=lambda r: (r["partition"], r["at"]))
+    for number, same in groupby(rows, key=lambda r: r["partition"]):
+        for before, after in pairwise(list(same)):
+            what = _change(before, after)
+            if what:
+                yield {
+                    "at": after["at"],
+                    "who": "cluster",
+                    "what": f"partition {number}: {what}",
+                    "key": f"cluster_states:/{after['topic']}/{number}/{_ms(after['at'])}",
+                }
+
+
+def _change(before: Row, after: Row) -> str:
+    found = []
+    if after["leader"] != before["leader"]:
+        nobody = after["leader"] is None or after["leader"] < 0
+        leader = "no broker leads" if nobody else f"broker {after['leader']} leads"
+        epoch = "" if after["leader_epoch"] is None else f" (epoch {after['leader_epoch']})"
+        found.append(leader + epoch)
+    if sorted(after["isr"] or []) != sorted(before["isr"] or []):
+        found.append(f"in sync: {sorted(after['isr'] or [])}")
+    old, new = before["latest_offset"], after["latest_offset"]
+    if old is not None and new is not None and 0 <= new < old:
+        found.append(f"the log ends at {new}, it ended at {old}")
+    return "; ".join(found)
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _together(rows: list[Row]) -> Iterator[Row]:
+    """What one client repeats (attempts left apart) is one line with a count."""
+    for _, same in groupby(enumerate(rows), key=lambda e: e[1].get("kind", e[0])):
+        listed = [row for _, row in same]
+        first, last = listed[0], listed[-1]
+        until = last.get("until") or (last["at"] if len(listed) > 1 else None)
+        what = first["what"]
+        if len(listed) > 1 and last["what"] != what:
+            what = f"{what} … {last['what'].rpartition(', ')[2]}"
+        yield {
+            "at": first["at"],
+            "who": first["who"],
+            "what": what,
+            "count": len(listed),
+            "until": until,
+            "evidence": any(row["evidence"] for row in listed),
+        }
