@@ -25,13 +25,13 @@ _PINS = Path(__file__).with_name("artifacts.json")
 _SECONDS = 600
 
 Pins = dict[str, str]
-"""`group:artifact:version` → sha256 of its jar."""
+"""`group:artifact:version`, with `:classifier` where there is one → sha256 of its jar."""
 
 
 def resolve(name: str) -> Path:
     """The directory that holds exactly the jars of set *name*, fetched if this is the first time.
 
-    Names: `delta`, `kafka-4.3.1`, `kafka-3.9.2`, `jmx-exporter`.
+    Names: `delta`, `kafka-4.3.1`, `kafka-3.9.2`, `jmx-exporter`, `jolokia`.
     """
     pins = _pins_of(name)
     home = cache_directory() / name
@@ -78,8 +78,8 @@ def _pins_of(name: str) -> Pins:
 
 
 def _jar(coordinate: str) -> str:
-    _, artifact, version = coordinate.split(":")
-    return f"{artifact}-{version}.jar"
+    _, *named = coordinate.split(":")
+    return f"{'-'.join(named)}.jar"
 
 
 def _check(directory: Path, pins: Pins) -> None:
@@ -184,19 +184,14 @@ def _maven(program: str, pins: Pins, scratch: Path, jars: Path) -> list[str]:
 def _ivy(ivy: Path, pins: Pins, scratch: Path, jars: Path) -> list[str]:
     module = scratch / "ivy.xml"
     module.write_text(_ivy_module(pins))
-    pattern = f"{jars}/[artifact]-[revision].[ext]"
+    pattern = f"{jars}/[artifact]-[revision](-[classifier]).[ext]"
     options = ["-ivy", str(module), "-retrieve", pattern, "-types", "jar", "bundle", "maven-plugin"]
     return [java(), "-cp", str(ivy), "org.apache.ivy.Main", *options]
 
 
 def _pom(pins: Pins) -> str:
     """A project that depends on each pinned jar and on nothing that these depend on."""
-    dependencies = "".join(
-        "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
-        "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
-        "</exclusions></dependency>".format(*map(escape, coordinate.split(":")))
-        for coordinate in pins
-    )
+    dependencies = "".join(map(_pom_dependency, pins))
     return (
         "<project><modelVersion>4.0.0</modelVersion><groupId>acktrail</groupId>"
         "<artifactId>jars</artifactId><version>1</version>"
@@ -204,13 +199,35 @@ def _pom(pins: Pins) -> str:
     )
 
 
-def _ivy_module(pins: Pins) -> str:
-    dependency = (
-        '<dependency org="{}" name="{}" rev="{}" transitive="false" conf="default->master"/>'
-    )
-    dependencies = "".join(dependency.format(*map(escape, pin.split(":"))) for pin in pins)
+def _pom_dependency(coordinate: str) -> str:
+    group, artifact, version, *classifier = map(escape, coordinate.split(":"))
     return (
-        '<ivy-module version="2.0"><info organisation="acktrail" module="jars"/>'
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version>"
+        + "".join(f"<classifier>{name}</classifier>" for name in classifier)
+        + "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
+        "</exclusions></dependency>"
+    )
+
+
+def _ivy_module(pins: Pins) -> str:
+    dependencies = "".join(map(_ivy_dependency, pins))
+    return (
+        f'<ivy-module version="2.0" xmlns:m="{_IVY_MAVEN}">'
+        '<info organisation="acktrail" module="jars"/>'
         '<configurations><conf name="default"/></configurations>'
         f"<dependencies>{dependencies}</dependencies></ivy-module>"
     )
+
+
+_IVY_MAVEN = "http://ant.apache.org/ivy/maven"
+"""The name space of Maven's classifiers in Ivy's files."""
+
+
+def _ivy_dependency(coordinate: str) -> str:
+    group, artifact, version, *classifier = map(escape, coordinate.split(":"))
+    opening = f'<dependency org="{group}" name="{artifact}" rev="{version}" transitive="false"'
+    if not classifier:
+        return f'{opening} conf="default->master"/>'
+    wanted = f'<artifact name="{artifact}" type="jar" ext="jar" m:classifier="{classifier[0]}"/>'
+    return f'{opening} conf="default->master">{wanted}</dependency>'

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import urllib.request
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -12,6 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin import ResourceType as Kind
 
+from acktrail import artifacts
 from acktrail.contracts.bronze import (
     AUDIT_REPORTS,
     CLUSTER_CONFIGS,
@@ -22,7 +25,7 @@ from acktrail.contracts.bronze import (
 from acktrail.contracts.vocabulary import Tier
 from acktrail.errors import SourceUnavailable
 from acktrail.lake import Lake
-from acktrail.metricnames import METRICS
+from acktrail.metricnames import METRICS, read_name
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import (
     ClusterStateSource,
@@ -320,9 +323,66 @@ def test_a_truncated_log_is_read_again_from_the_new_epoch(nodes, tmp_path):
     older, newer = sorted(scanned, key=lambda r: r["began_at"])
     assert newer["leader_epoch"] > older["leader_epoch"]
     assert _drain_in_the_end(build_source(settings, around(nodes)), lake) == 0
-    nodes.launch(1)
+    with with_jolokia() as port:
+        nodes.launch(1)
     nodes.wait_started(1)
     wait_in_sync(admin, ["moved", TOPIC])
+    _jolokia_says_what_the_exporter_says(nodes, port, nodes.brokers[1].exporter_port, tmp_path)
+
+
+@contextmanager
+def with_jolokia():
+    """Every JVM started within carries a Jolokia agent on the port given."""
+    (jar,) = artifacts.resolve("jolokia").iterdir()
+    port = free_port()
+    os.environ["JAVA_TOOL_OPTIONS"] = f"-javaagent:{jar}=port={port},host=127.0.0.1"
+    try:
+        yield port
+    finally:
+        del os.environ["JAVA_TOOL_OPTIONS"]
+
+
+def _jolokia_says_what_the_exporter_says(nodes, port, exporter_port, directory) -> int:
+    """Both read the same beans, under other names: the same canonical values."""
+    lake = Lake(directory / f"jolokia-{port}")
+    target = f"http://127.0.0.1:{port}/jolokia"
+    settings = ScrapeSource(kind="scrape", name="jolokia", targets=(target,), format="jolokia")
+    before = _canonical(_direct(exporter_port))
+    drain(build_source(settings, around(nodes)), lake)
+    after = _canonical(_direct(exporter_port))
+    rows = lake.read(METRIC_SAMPLES).to_pylist()
+    assert [r["scrape_error"] for r in rows if r["scrape_error"]] == []
+    got = _canonical({(r["metric"], tuple(sorted(r["labels"]))): r["value"] for r in rows})
+    both = [key for key in got if key in before and key in after]
+    for key in both:
+        if key[0].endswith("-total") or before[key] == after[key]:
+            assert before[key] <= got[key] <= after[key], key
+    assert len(both) > 12
+    return len(both)
+
+
+def _canonical(samples: dict[tuple, float]) -> dict[tuple, float]:
+    """Canonical name, and the labels that tell series apart, to value."""
+    found = {}
+    for (metric, labels), value in samples.items():
+        named = dict(labels)
+        meaning = read_name(metric, named)
+        if meaning is not None and value == value:
+            kept = ("topic", "partition", "request", "error", "client_id", "node_id")
+            place = tuple(named.get(label) for label in kept)
+            found[meaning.name, meaning.scope, place] = value
+    return found
+
+
+def test_jolokia_of_a_java_producer(nodes, tmp_path):
+    with with_jolokia() as port:
+        wanted = JavaProducer("cart", "other", messages=100_000, per_second=100)
+        client = start_producer(nodes, wanted, tmp_path)
+    try:
+        assert wait_until(lambda: client.progress.update().acked > 50, 60)
+        assert _jolokia_says_what_the_exporter_says(nodes, port, client.exporter_port, tmp_path)
+    finally:
+        client.process.kill()
 
 
 def _is(admin: AdminClient, topic: str, **wanted) -> bool:

@@ -100,8 +100,8 @@ def test_an_unknown_set_lists_the_known_ones(machine):
 
 def test_every_pin_is_a_coordinate_and_a_sha256():
     pins = json.loads(Path(artifacts.__file__).with_name("artifacts.json").read_text())
-    assert set(pins) == {"delta", "kafka-4.3.1", "kafka-3.9.2", "jmx-exporter"}
+    assert set(pins) == {"delta", "kafka-4.3.1", "kafka-3.9.2", "jmx-exporter", "jolokia"}
     for jars in pins.values():
         for coordinate, digest in jars.items():
-            assert len(coordinate.split(":")) == 3
+            assert len(coordinate.split(":")) == (4 if "jolokia" in coordinate else 3)
             assert len(bytes.fromhex(digest)) == 32
