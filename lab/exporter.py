@@ -9,7 +9,8 @@ from pathlib import Path
 from acktrail import artifacts
 
 # Names as the widely used rule files give them: examples/kafka-2_0_0.yml for brokers, the
-# default export for clients, with `type: COUNTER` so that `_total` stays.
+# default export for clients, with `type: COUNTER` so that `_total` stays. The exporter matches
+# against "...><>attribute: value": without the colon a pattern takes the value into the name.
 BROKER_RULES = """\
 lowercaseOutputName: true
 includeObjectNames: ["kafka.server:type=BrokerTopicMetrics,*", "kafka.server:type=ReplicaManager,*",
@@ -39,28 +40,28 @@ CLIENT_RULES = """\
 lowercaseOutputName: true
 includeObjectNames: ["kafka.producer:*", "kafka.consumer:*"]
 rules:
-  - pattern: kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), topic=(.+), partition=(.+)><>(.+)
+  - pattern: 'kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), topic=(.+), partition=(.+)><>(\\S+):'
     name: kafka_$1_$2_metrics_$6
     labels: {client_id: "$3", topic: "$4", partition: "$5"}
-  - pattern: kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), topic=(.+)><>(.+-total)
+  - pattern: 'kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), topic=(.+)><>(.+-total):'
     name: kafka_$1_$2_metrics_$5
     labels: {client_id: "$3", topic: "$4"}
     type: COUNTER
-  - pattern: kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), topic=(.+)><>(.+)
+  - pattern: 'kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), topic=(.+)><>([\\w-]+):'
     name: kafka_$1_$2_metrics_$5
     labels: {client_id: "$3", topic: "$4"}
-  - pattern: kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), node-id=(.+)><>(.+-total)
+  - pattern: 'kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), node-id=(.+)><>(.+-total):'
     name: kafka_$1_$2_metrics_$5
     labels: {client_id: "$3", node_id: "$4"}
     type: COUNTER
-  - pattern: kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), node-id=(.+)><>(.+)
+  - pattern: 'kafka.(\\w+)<type=(.+)-metrics, client-id=(.+), node-id=(.+)><>([\\w-]+):'
     name: kafka_$1_$2_metrics_$5
     labels: {client_id: "$3", node_id: "$4"}
-  - pattern: kafka.(\\w+)<type=(.+)-metrics, client-id=(.+)><>(.+-total)
+  - pattern: 'kafka.(\\w+)<type=(.+)-metrics, client-id=(.+)><>(.+-total):'
     name: kafka_$1_$2_metrics_$4
     labels: {client_id: "$3"}
     type: COUNTER
-  - pattern: kafka.(\\w+)<type=(.+)-metrics, client-id=(.+)><>(.+)
+  - pattern: 'kafka.(\\w+)<type=(.+)-metrics, client-id=(.+)><>([\\w-]+):'
     name: kafka_$1_$2_metrics_$4
     labels: {client_id: "$3"}
 """

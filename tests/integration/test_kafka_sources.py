@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import urllib.request
@@ -367,7 +368,7 @@ def _canonical(samples: dict[tuple, float]) -> dict[tuple, float]:
     for (metric, labels), value in samples.items():
         named = dict(labels)
         meaning = read_name(metric, named)
-        if meaning is not None and value == value:
+        if meaning is not None and not math.isnan(value):
             kept = ("topic", "partition", "request", "error", "client_id", "node_id")
             place = tuple(named.get(label) for label in kept)
             found[meaning.name, meaning.scope, place] = value
