@@ -7,21 +7,34 @@ from acktrail.contracts.bronze import (
     CLUSTER_CONFIGS,
     CLUSTER_STATES,
     GROUP_OFFSETS,
+    LOG_RECORDS,
+    METRIC_SAMPLES,
 )
-from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS, LOSS_INCIDENTS, VERDICT_CHANGES
+from acktrail.contracts.gold import (
+    DELIVERY_LEDGER,
+    LOSS_EVENTS,
+    LOSS_INCIDENTS,
+    PRODUCER_RELIABILITY,
+    VERDICT_CHANGES,
+)
+from acktrail.contracts.runs import COVERAGE
 from acktrail.contracts.silver import (
     AUDIT_BLOCKS,
     AUDIT_PARTS,
     BROKER_EVENTS,
+    BROKER_METRICS,
     CLIENT_CONFIGS,
+    CLIENT_METRICS,
     CONSUMER_EVENTS,
     PRODUCER_EVENTS,
 )
+from pipelines.gold.coverage import cover, hours_of_reading
 from pipelines.gold.delivery_ledger import balance
 from pipelines.gold.ledger_touched import concerned_buckets as concerned_accounts
 from pipelines.gold.loss_events import concerned_buckets as concerned_losses
 from pipelines.gold.loss_events import explain_losses
 from pipelines.gold.loss_incidents import gather_incidents
+from pipelines.gold.producer_reliability import hours_with_news, join_evidence
 from pipelines.gold.verdict_changes import note_changes
 from pipelines.job import Diff, Fold, Job, Map, everything
 from pipelines.silver.audit_blocks import buckets_with_news, fold_parts
@@ -47,4 +60,16 @@ BOOKS: tuple[Job, ...] = (
     ),
     Fold((LOSS_EVENTS,), LOSS_INCIDENTS, everything, gather_incidents),
     Diff(LOSS_EVENTS, VERDICT_CHANGES, note_changes),
+    Fold(
+        (DELIVERY_LEDGER, PRODUCER_EVENTS, CLIENT_METRICS, BROKER_METRICS),
+        PRODUCER_RELIABILITY,
+        hours_with_news,
+        join_evidence,
+    ),
+    Fold(
+        (AUDIT_REPORTS, METRIC_SAMPLES, LOG_RECORDS, CLUSTER_STATES),
+        COVERAGE,
+        hours_of_reading,
+        cover,
+    ),
 )

@@ -1,4 +1,5 @@
 """A naive judge: one message at a time, in plain Python, straight from the rules' text."""
+# ruff: noqa: PLR0911
 
 from __future__ import annotations
 

@@ -1,0 +1,163 @@
+"""The mission's join: metrics, log lines and audits of a producer, topic and hour, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from acktrail.contracts.vocabulary import State
+from pipelines.job import Evidence, Options
+
+_KEY = ("cluster", "client_id", "topic", "hour")
+_HOUR = "yyyy-MM-dd'T'HH"
+_LOST = (
+    *(s.value for s in State if s.value.startswith("lost_")),
+    State.REJECTED.value,
+    State.UNACCOUNTED.value,
+)
+_FAILED = ("send_failed", "fatal_sequence", "dropped_at_close")
+_MEASURED = {
+    # column: (metric, how its samples of an hour become one number)
+    "error_rate_per_s": ("record-error-rate", "highest"),
+    "retry_rate_per_s": ("record-retry-rate", "highest"),
+    "errors_total": ("record-error-total", "growth"),
+    "retries_total": ("record-retry-total", "growth"),
+    "sends_total": ("record-send-total", "growth"),
+}
+
+
+def hours_with_news(evidence: Evidence) -> frozenset[str]:
+    """Hours of new metrics and lines, and every hour that a changed account spans."""
+    found: set[str] = set()
+    for name in ("client_metrics", "broker_metrics", "producer_events"):
+        found |= evidence.changed.get(name, frozenset())
+    buckets = evidence.changed.get("delivery_ledger", frozenset())
+    if buckets:
+        accounts = evidence.inputs["delivery_ledger"].where(F.col("bucket").isin(sorted(buckets)))
+        hour = F.expr("INTERVAL 1 HOUR")
+        first, last = F.date_trunc("hour", "first_at"), F.date_trunc("hour", "last_at")
+        spans = accounts.where("first_at IS NOT NULL").select(
+            F.explode(F.sequence(first, F.greatest(first, last), hour)).alias("at")
+        )
+        rows = spans.select(F.date_format("at", _HOUR).alias("hour")).distinct().collect()
+        found |= {row.hour for row in rows}
+    return frozenset(found)
+
+
+def join_evidence(
+    inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, _options: Options
+) -> DataFrame:
+    """One row per client, topic and hour that anything is known of."""
+    own = [
+        _metrics(_in_hours(inputs["client_metrics"], keys)),
+        _lines(_in_hours(inputs["producer_events"], keys)),
+        _audits(inputs["delivery_ledger"], keys),
+    ]
+    rows = own[0]
+    for frame in own[1:]:
+        rows = rows.unionByName(frame, allowMissingColumns=True)
+    together = rows.groupBy(*_KEY).agg(*_combined())
+    brokers = _in_hours(inputs["broker_metrics"], keys)
+    return (
+        together.join(_failed_requests(brokers), ["cluster", "topic", "hour"], "left")
+        .join(_cluster_wide(brokers), ["cluster", "hour"], "left")
+        .withColumn("produce_errors_total", F.when(F.col("topic") == "", F.col("produce_errors")))
+        .drop("produce_errors")
+    )
+
+
+def _in_hours(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
+    return frame if keys is None else frame.where(F.col("hour").isin(sorted(keys)))
+
+
+def _named(column: str) -> Column:
+    return F.coalesce(F.col(column), F.lit("")).alias(column)
+
+
+def _metrics(samples: DataFrame) -> DataFrame:
+    wanted = samples.where(F.col("metric").isin([m for m, _ in _MEASURED.values()]))
+    wanted = wanted.where("node IS NULL")
+    columns = []
+    for column, (metric, how) in _MEASURED.items():
+        mine = F.col("metric") == metric
+        if how == "highest":
+            columns.append(F.max(F.when(mine, F.col("value"))).alias(column))
+        else:
+            columns.append(F.sum(F.when(mine, F.col("increase"))).alias(column))
+    return wanted.groupBy("cluster", _named("client_id"), _named("topic"), "hour").agg(*columns)
+
+
+def _lines(events: DataFrame) -> DataFrame:
+    retry = F.col("kind").isin("retry", "split_retry")
+    return events.groupBy("cluster", _named("client_id"), _named("topic"), "hour").agg(
+        F.count_if(retry).alias("retry_lines"),
+        F.count_if(F.col("kind") == "expired").alias("expired_lines"),
+        F.count_if(F.col("kind").isin(*_FAILED)).alias("failure_lines"),
+        F.min(F.when(retry, F.col("attempts_left"))).alias("attempts_left_min"),
+    )
+
+
+def _audits(ledger: DataFrame, keys: frozenset[str] | None) -> DataFrame:
+    """Accounts of the log, and the latencies of groups, in the hour of a block's first event."""
+    accounts = ledger.where("first_at IS NOT NULL").withColumn(
+        "hour", F.date_format("first_at", _HOUR)
+    )
+    of_log = F.col("group") == ""
+    lost = sum((F.col(name) for name in _LOST), F.lit(0))
+    columns = {
+        "sent": F.col("sent"),
+        "acked": F.col("acked"),
+        "lost": lost,
+        "duplicated": F.col("duplicates"),
+        "out_of_order": F.col("out_of_order"),
+    }
+    return (
+        _in_hours(accounts, keys)
+        .groupBy("cluster", _named("client_id"), "topic", "hour")
+        .agg(
+            *(F.sum(F.when(of_log, value)).alias(name) for name, value in columns.items()),
+            F.percentile(F.col("latency_p50_ms"), F.lit(0.5)).cast("long").alias("latency_p50_ms"),
+            F.max("latency_p99_ms").alias("latency_p99_ms"),
+        )
+    )
+
+
+def _combined() -> list[Column]:
+    """Each column comes from one of the frames only, so that any way to add them will do."""
+    whole = [F.max(name).alias(name) for name in _MEASURED]
+    counted = [
+        F.coalesce(F.sum(name), F.lit(0)).alias(name)
+        for name in ("retry_lines", "expired_lines", "failure_lines")
+    ]
+    audited = ("sent", "acked", "lost", "duplicated", "out_of_order")
+    return [
+        *whole,
+        *counted,
+        F.min("attempts_left_min").alias("attempts_left_min"),
+        *(F.sum(name).alias(name) for name in audited),
+        F.max("latency_p50_ms").alias("latency_p50_ms"),
+        F.max("latency_p99_ms").alias("latency_p99_ms"),
+    ]
+
+
+def _failed_requests(brokers: DataFrame) -> DataFrame:
+    """Per topic, and for all topics together where none is named: the two are never added."""
+    failed = brokers.where(F.col("metric") == "failed-produce-requests-total")
+    return failed.groupBy("cluster", _named("topic"), "hour").agg(
+        F.sum("increase").alias("failed_produce_requests_total")
+    )
+
+
+def _cluster_wide(brokers: DataFrame) -> DataFrame:
+    errors = (
+        (F.col("metric") == "request-errors-total")
+        & (F.col("request") == "Produce")
+        & (F.col("error") != "NONE")
+    )
+    below = F.col("metric") == "under-min-isr-partitions"
+    return brokers.groupBy("cluster", "hour").agg(
+        F.sum(F.when(errors, F.col("increase"))).alias("produce_errors"),
+        F.max(F.when(below, F.col("value"))).alias("under_min_isr_max"),
+    )
