@@ -101,7 +101,7 @@ class Scenario:
     steps: tuple[Step, ...]
     expect: Mapping[str, Expect]
     """By producer."""
-    within_s: int = 150
+    within_s: int = 240
     """The whole run, cluster start not included, ends within this many seconds."""
     ends_broken: bool = False
     """Evidence ends while the last fault lasts."""

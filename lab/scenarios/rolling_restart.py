@@ -12,5 +12,4 @@ SCENARIO = Scenario(
     consumers=(Consumer("dispatch", "trips", group="dispatch"),),
     steps=(Acked("trip", 300), Start(RollingRestart()), Stop(RollingRestart())),
     expect={"trip": Expect()},
-    within_s=240,
 )

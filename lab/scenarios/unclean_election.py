@@ -38,5 +38,4 @@ SCENARIO = Scenario(
     # A group that had read past the cut goes on from there: what was written below is passed over.
     expect={"balance": Expect(cause="unclean_election", lost_after_ack=SOME, out_of_order=ANY)},
     missed={"accounts": ANY},
-    within_s=180,
 )
