@@ -111,7 +111,7 @@ class Run:
         for row in snapshots.partition_states(self._admin, [topic]):
             if row["partition"] == partition:
                 return row
-        self._admin = snapshots.observer(self.cluster.direct)  # Do not wait for a dead broker.
+        self._admin = snapshots.observer(self.cluster.direct)  # It may wait for a dead broker.
         return None
 
     def wait_in_sync(self) -> None:

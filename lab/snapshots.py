@@ -38,6 +38,7 @@ def observer(bootstrap: str) -> AdminClient:
             "log_level": 0,
             "client.id": "lab",
             "reconnect.backoff.max.ms": 500,
+            "topic.metadata.refresh.interval.ms": 2000,
         }
     )
 
