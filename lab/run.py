@@ -183,11 +183,21 @@ class Run:
             self.client(consumer.name).process.terminate(20)
 
     def _ends(self) -> dict[tuple[str, int], int]:
+        """The end of every partition, as soon as all of them are known."""
         topics = [topic.name for topic in self.scenario.topics]
-        return {
-            (row["topic"], row["partition"]): row["latest_offset"] or 0
-            for row in snapshots.partition_states(self._admin, topics)
-        }
+        wanted = sum(len(topic.replicas) for topic in self.scenario.topics)
+        rows: list[dict[str, Any]] = []
+
+        def answered() -> bool:
+            rows[:] = snapshots.partition_states(self._admin, topics)
+            known = sum(row["latest_offset"] is not None for row in rows)
+            if known < wanted:
+                self._admin = snapshots.observer(self.cluster.direct)
+            return known == wanted
+
+        if not wait_until(answered, min(60.0, self.seconds_left())):
+            raise LabError(f"{self.scenario.name}: not every partition has a leader at the end")
+        return {(row["topic"], row["partition"]): row["latest_offset"] for row in rows}
 
     def _settling_seconds(self) -> float:
         """How long until a look at the log decides.
