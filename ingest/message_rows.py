@@ -22,8 +22,7 @@ import pyarrow.compute as pc
 from acktrail.contracts.vocabulary import Tier
 from acktrail.errors import UsageError
 from acktrail.wire import BLOCK_BITS, BLOCK_IDS, Report, Sighting, encode_ids, encode_sightings
-from acktrail.wire.encoder import steps_back
-from ingest.verifiable import SLICE_MS
+from acktrail.wire.encoder import PART_MS, steps_back
 
 ROWS_AT_A_TIME = 1_000_000
 _NEEDED = ("session", "topic", "seq", "tier", "time")
@@ -158,7 +157,7 @@ def _times(column: Any) -> Longs:
 def _group_codes(columns: _Columns) -> Longs:
     """A number per row: equal where rows go into one report."""
     keys = [which for _, which in columns.texts.values()]
-    slices = columns.time_ms // SLICE_MS
+    slices = columns.time_ms // PART_MS
     slices = slices - slices.min(initial=1 << 50)
     keys += [columns.partition, columns.seq >> BLOCK_BITS, slices]
     keys.append((columns.offset >= 0).astype(np.int64))

@@ -26,9 +26,6 @@ from acktrail.wire import encode_sightings as encode
 _VALUE = re.compile(r"(?:(\d+)\.)?(\d{1,18})\Z")
 Event = Mapping[str, Any]
 
-SLICE_MS = 10_000
-"""A report covers at most so long, as a live client's would: acks keep their time."""
-
 
 def message_of(value: str | None, topic: str) -> tuple[str, int] | None:
     """(session, seq) of a value that VerifiableProducer wrote; None where it is not one."""
@@ -233,12 +230,8 @@ class VerifiableReader:
 
     def _reports(self, got: _Gathered, position: int) -> Iterator[Report]:
         part = position
-        slices: dict[int, list[Sighting]] = {}
-        for sighting in got.sightings:
-            slices.setdefault(sighting.at_ms // SLICE_MS, []).append(sighting)
-        for seen in slices.values():
-            yield from encode(seen, self._reporter, position, got.last_ms, part)
-            part += len(seen)
+        yield from encode(got.sightings, self._reporter, position, got.last_ms, part)
+        part += len(got.sightings)
         for key in got.minutes:
             for report in self._sent_reports(key, got, position):
                 yield report
