@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from acktrail.lake import Lake
-from acktrail.settings import Loaded, load
 from acktrail.window import instant
+
+if TYPE_CHECKING:
+    from acktrail.lake import Lake
+    from acktrail.settings import Loaded
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -23,6 +25,8 @@ def settings_options(command: Command) -> Command:
     def gather(
         config: str | None, given: tuple[str, ...], lake: str | None, **rest: Any
     ) -> dict[str, Any]:
+        from acktrail.settings import load
+
         chosen = [*given, *([f"lake.uri={lake}"] if lake else [])]
         return {"loaded": load(config, chosen), **rest}
 
@@ -61,6 +65,8 @@ def as_of_option(command: Command) -> Command:
 
 def open_lake(loaded: Loaded) -> Lake:
     """The lake the settings name, or the error that lists where it was looked for."""
+    from acktrail.lake import Lake
+
     uri = loaded.require("lake.uri")
     options = loaded.settings.lake.storage_options
     return Lake(uri, {key: value.get_secret_value() for key, value in options.items()})

@@ -1,0 +1,260 @@
+"""Log lines to rows of a table: Spark (the real job, warm), DuckDB and Polars, on the same lines.
+
+Three million lines, 660 MB: half of them noise, a third retries, the rest connection failures,
+invalid metadata and, rarely, what only the reader knows (expiries over two lines, librdkafka).
+The peers do the same extraction with the same expressions on the same Parquet files, in one run,
+and write their rows to Parquet by hour. Spark's time is the whole run of the job: read, extract,
+conform, count, commit.
+"""
+# ruff: noqa: E501 - log lines and expressions.
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from acktrail.contracts.arrow import schema
+from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.lake import Lake
+from pipelines import runner, session
+from pipelines.silver.common_lines import LINES
+from pipelines.silver.producer_events import JOB
+
+LINE_COUNT = int(os.environ.get("ACKTRAIL_BENCH_LINES", "3000000"))
+BAR = 1.3
+AT = datetime(2026, 1, 31, 7, 0, tzinfo=UTC)
+_CHUNK = 250_000
+_NAMES = (
+    "moment", "millis", "level", "client_id", "topic", "partition", "correlation_id",
+    "attempts_left", "error", "message", "elapsed_ms", "node", "records", "logger",
+)  # fmt: skip
+_EXPIRED = (
+    r"^\[(?P<moment>\d\d\d\d-\d\d-\d\d \d\d:\d\d:\d\d),(?P<millis>\d\d\d)\] (?P<level>[A-Z]+) [^\n]*\n"
+    r"org\.apache\.kafka\.common\.errors\.(?P<error>TimeoutException): Expiring (?P<records>[0-9]+) "
+    r"record\(s\) for (?P<topic>[A-Za-z0-9._-]+)-(?P<partition>[0-9]+):(?P<elapsed_ms>[0-9]+) ms"
+)
+_RDKAFKA = (
+    r"^%(?P<level>[0-7])\|(?P<moment>[0-9]+)\.(?P<millis>\d\d\d)\|(?P<error>FAIL)\|"
+    r"(?P<client_id>[^|#]+)#producer-[0-9]+\|[^\n]*\(after (?P<elapsed_ms>[0-9]+)ms"
+)
+_SHAPES = [(line.words, line.kind, line.regex) for line in LINES]
+_SHAPES += [("Expiring ", "expired", _EXPIRED), ("|FAIL|", "connection_failure", _RDKAFKA)]
+
+
+def run() -> list[dict[str, Any]]:
+    scratch = Path(tempfile.mkdtemp(prefix="acktrail-bench-"))
+    try:
+        lake = Lake(scratch / "lake")
+        for start in range(0, LINE_COUNT, _CHUNK):
+            lake.append(LOG_RECORDS, _records(start, min(_CHUNK, LINE_COUNT - start)))
+        files = sorted(str(f) for f in (scratch / "lake").rglob("log_records/**/*.parquet"))
+        spark_s, ours = _spark(lake, scratch)
+        duckdb_s, theirs = _best(lambda: _duckdb(files, scratch / "duckdb"))
+        polars_s, others = _best(lambda: _polars(files, scratch / "polars"))
+        if not ours == theirs == others:
+            raise AssertionError(f"rows differ: Spark {ours}, DuckDB {theirs}, Polars {others}")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return [
+        _row("log_parse_spark_vs_duckdb", spark_s, "duckdb", duckdb_s, BAR),
+        _row("log_parse_spark_vs_polars", spark_s, "polars", polars_s, None),
+    ]
+
+
+def _row(name: str, ours: float, peer: str, theirs: float, bar: float | None) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ours_s": round(ours, 2),
+        "peer": peer,
+        "peer_s": round(theirs, 2),
+        "ratio": round(ours / theirs, 2),
+        "bar": bar,
+    }
+
+
+def _best(work: Callable[[], int], times: int = 2) -> tuple[float, int]:
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        rows = work()
+        taken.append(time.perf_counter() - began)
+    return min(taken), rows
+
+
+def _spark(lake: Lake, scratch: Path) -> tuple[float, int]:
+    """The job itself, twice into fresh tables after a small run that warms the JVM."""
+    spark = session.build("local[2]", long_job=True)
+    try:
+        small = Lake(scratch / "small")
+        small.append(LOG_RECORDS, _records(0, 20_000))
+        runner.run(JOB, small, lambda: spark, AT)
+        table = Path(lake.path(JOB.output))
+
+        def whole() -> int:
+            shutil.rmtree(table, ignore_errors=True)
+            return runner.run(JOB, lake, lambda: spark, AT).rows_out
+
+        return _best(whole)
+    finally:
+        session.stop(spark)
+
+
+def _duckdb(files: list[str], out: Path) -> int:
+    shutil.rmtree(out, ignore_errors=True)
+    shapes = ", ".join(_shape(number, *shape) for number, shape in enumerate(_SHAPES))
+    chosen = " ".join(
+        f"WHEN contains(text, '{words}') THEN {i}" for i, (words, *_) in enumerate(_SHAPES)
+    )
+    kinds = " ".join(f"WHEN {i} THEN '{kind}'" for i, (_, kind, _) in enumerate(_SHAPES))
+    columns = ", ".join(f"{_any(name)} AS {name}" for name in _NAMES)
+    sql = f"""
+        COPY (
+            WITH shaped AS (
+                SELECT cluster, source, host, file_id, position, text, CASE {chosen} END AS shape
+                FROM read_parquet({files!r}, hive_partitioning = true)
+            ), said AS (SELECT *, {shapes} FROM shaped WHERE shape IS NOT NULL),
+            named AS (
+                SELECT cluster, source, host, concat_ws('/', source, file_id, position) AS record_key,
+                       CASE shape {kinds} END AS kind, {columns}
+                FROM said
+            )
+            SELECT *, coalesce(try_strptime(moment, '%Y-%m-%d %H:%M:%S'),
+                       make_timestamp(try_cast(moment AS BIGINT) * 1000000))
+                       + to_milliseconds(millis::BIGINT) AS moment_at,
+                   strftime(moment_at, '%Y-%m-%dT%H') AS hour
+            FROM named WHERE moment <> ''
+        ) TO '{out}' (FORMAT parquet, PARTITION_BY (hour))
+    """
+    with duckdb.connect(config={"threads": 2}) as connection:
+        answer = connection.execute(sql).fetchone()
+    return int(answer[0]) if answer else 0
+
+
+def _shape(number: int, _words: str, _kind: str, regex: str) -> str:
+    names = [name for name in _NAMES if f"(?P<{name}>" in regex]
+    ordered = sorted(names, key=lambda name: regex.index(f"(?P<{name}>"))
+    listed = ", ".join(f"'{name}'" for name in ordered)
+    plain = regex.replace("'", "''")
+    for name in ordered:
+        plain = plain.replace(f"(?P<{name}>", "(")
+    return f"CASE WHEN shape = {number} THEN regexp_extract(text, '{plain}', [{listed}]) END AS s{number}"
+
+
+def _any(name: str) -> str:
+    having = [f"s{i}.{name}" for i, (*_, regex) in enumerate(_SHAPES) if f"(?P<{name}>" in regex]
+    return f"coalesce({', '.join(having)})"
+
+
+def _polars(files: list[str], out: Path) -> int:
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    lines = pl.scan_parquet(files).select(
+        "cluster", "source", "host", "file_id", "position", "text"
+    )
+    seen = pl.lit(False)
+    parts = []
+    for words, kind, regex in _SHAPES:
+        holds = pl.col("text").str.contains(words, literal=True)
+        said = pl.col("text").str.extract_groups(regex)
+        part = lines.filter(holds & ~seen).with_columns(
+            said.alias("said"), pl.lit(kind).alias("kind")
+        )
+        part = part.filter(pl.col("said").struct.field("moment").is_not_null())
+        parts.append(part.unnest("said").drop("text"))
+        seen = seen | holds
+    named = pl.concat(parts, how="diagonal")
+    local = pl.col("moment").str.strptime(pl.Datetime("us"), "%Y-%m-%d %H:%M:%S", strict=False)
+    epoch = pl.from_epoch(pl.col("moment").cast(pl.Int64, strict=False), time_unit="s").cast(
+        pl.Datetime("us")
+    )
+    at = pl.coalesce(local, epoch) + pl.duration(milliseconds=pl.col("millis").cast(pl.Int64))
+    rows = named.with_columns(at.alias("at"), at.dt.strftime("%Y-%m-%dT%H").alias("hour")).collect()
+    rows.write_parquet(out / "rows.parquet")
+    return rows.height
+
+
+def _records(start: int, count: int) -> pa.Table:
+    """Lines *start* to *start* + *count*, the same every time."""
+    chance = np.random.default_rng(20260131 + start)
+    kinds = chance.choice(len(_FORMS), size=count, p=_SHARES)
+    numbers = chance.integers(0, 2**31, size=(count, 3))
+    texts = []
+    for i, kind in enumerate(kinds):
+        moment = AT + timedelta(milliseconds=3 * (start + i))
+        stamp = moment.strftime("%Y-%m-%d %H:%M:%S,") + f"{moment.microsecond // 1000:03d}"
+        a, b, c = (int(n) for n in numbers[i])
+        epoch = int(moment.timestamp())
+        texts.append(
+            _FORMS[kind].format(
+                stamp=stamp, a=a, b=b, c=c % 32, topic=_TOPICS[a % 8], epoch=epoch, client=b % 64
+            )
+        )
+    data = {
+        "cluster": pa.repeat("bench", count),
+        "source": pa.repeat("logs", count),
+        "host": pa.repeat("host-1", count),
+        "file_id": pa.repeat("f1", count),
+        "path": pa.repeat("/var/log/app.log", count),
+        "position": pa.array(range(220 * start, 220 * (start + count), 220), pa.int64()),
+        "text": pa.array(texts, pa.string()),
+        "truncated": pa.repeat(False, count),
+        "read_at": pa.repeat(pa.scalar(AT, pa.timestamp("us", tz="UTC")), count),
+        "day": pa.repeat("2026-01-31", count),
+    }
+    fields = schema(LOG_RECORDS)
+    columns = [data.get(f.name, pa.nulls(count, f.type)) for f in fields]
+    return pa.Table.from_arrays(columns, schema=fields)
+
+
+_TOPICS = (
+    "orders",
+    "payments.v2",
+    "clicks-eu",
+    "audit_log",
+    "shipments",
+    "a-b-c",
+    "users",
+    "x.y-z",
+)
+_SENDER = "(org.apache.kafka.clients.producer.internals.Sender)"
+_NETWORK = "(org.apache.kafka.clients.NetworkClient)"
+_MIX = (
+    # share, form
+    (0.24, "[{stamp}] WARN [Producer clientId=orders-svc-{client}] Got error produce response with "
+     "correlation id {a} on topic-partition {topic}-{c}, retrying ({b} attempts left). Error: "
+     "NOT_ENOUGH_REPLICAS " + _SENDER),
+    (0.10, "[{stamp}] WARN [Producer clientId=orders-svc-{client}] Got error produce response with "
+     "correlation id {a} on topic-partition {topic}-{c}, retrying ({b} attempts left). Error: "
+     "REQUEST_TIMED_OUT. Error Message: Disconnected from node {c} due to timeout " + _SENDER),
+    (0.05, "[{stamp}] WARN [Producer clientId=orders-svc-{client}] Received invalid metadata error in "
+     "produce request on partition {topic}-{c} due to org.apache.kafka.common.errors.NetworkException: "
+     "Disconnected from node {c}. Going to request metadata update now " + _SENDER),
+    (0.06, "[{stamp}] INFO [Producer clientId=orders-svc-{client}] Cancelled in-flight PRODUCE request "
+     "with correlation id {a} due to node {c} being disconnected (elapsed time since creation: {b}ms, "
+     "elapsed time since send: {b}ms, throttle time: 0ms, request timeout: 30000ms) " + _NETWORK),
+    (0.04, "[{stamp}] INFO [Producer clientId=orders-svc-{client}] Node {c} disconnected. " + _NETWORK),
+    (0.005, "[{stamp}] ERROR send failed for order {a} (com.example.orders.Sender)\norg.apache.kafka."
+     "common.errors.TimeoutException: Expiring {c} record(s) for {topic}-{c}:{b} ms has passed since "
+     "batch creation"),
+    (0.005, "%3|{epoch}.200|FAIL|billing-{client}#producer-1| [thrd:b1:9092/1]: b1:9092/1: Connect to "
+     "ipv4#10.0.0.5:9092 failed: Connection refused (after {c}ms in state CONNECT)"),
+    (0.20, "[{stamp}] INFO [Broker id={c}] Leader {topic}-{c} with topic id Some(3DxQ8q2dTvC0u7WJgJ0y2w)"
+     " starts at leader epoch {c} from offset {a} with partition epoch {c}, high watermark {b}, ISR "
+     "[1,2,3], adding replicas [] and removing replicas [] (state.change.logger)"),
+    (0.30, "[{stamp}] INFO order {a} of customer {b} was priced, reserved and handed to the outbox in "
+     "{c} ms; the next check of its stock is due with the nightly run of warehouse {client} "
+     "(com.example.orders.pricing.OrderPricingService)"),
+)  # fmt: skip
+_FORMS = tuple(form for _, form in _MIX)
+_SHARES = np.array([share for share, _ in _MIX]) / sum(share for share, _ in _MIX)
