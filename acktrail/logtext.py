@@ -33,6 +33,8 @@ EVIDENCE: tuple[bytes, ...] = (
     b"fetching metadata",
     b"recoverable issue",  # the same since 3.9
     b"max blocking time",  # buffer.memory full
+    b"when serialized which is larger",
+    b"Producer terminating with",  # librdkafka, closed with messages in its queue
     b"kafka.common.errors.",  # an exception the application printed
     b"SequenceException",  # exceptions printed without their package
     b"FencedException",
@@ -148,6 +150,11 @@ _EXCEPTION = re.compile(
 # java.util.logging: a line of time, class and method, then "WARNING: message".
 _JUL_FIRST = re.compile(rb"[A-Z][a-z]{2} \d\d?, \d{4} .{0,20}[AP]M \S{1,200} \S{1,100}\Z")
 _JUL_SECOND = re.compile(rb"(?:SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ")
+# Sentences that never have an exception of their own: one that follows was printed by another.
+_WHOLE = re.compile(
+    rb"Got error produce response|Received (?:invalid metadata|unknown topic)"
+    rb"|could not be established|disconnected"
+)
 _OPENS_BARE = re.compile(
     rb"Got error produce response|elivery failed|ailed to deliver|state change to \[retrying"
     rb"|Retrying batch|Failed to produce message|^KafkaTimeoutError|^KafkaJS|^% "
@@ -220,6 +227,7 @@ class Joiner:
         self._headed = False
         self._exception_first = False
         self._jul_first = False
+        self._first = b""
         self._lines = 0
         self._bytes = 0
 
@@ -239,6 +247,7 @@ class Joiner:
             self._in_record = True
             self._headed = headed
             self._exception_first = _EXCEPTION.match(shown) is not None
+            self._first = shown
             self._jul_first = headed and _JUL_FIRST.match(shown) is not None
             self._lines, self._bytes = 1, size
         else:
@@ -253,7 +262,7 @@ class Joiner:
         if _OPENS_BARE.search(line) is not None:
             return False
         if _EXCEPTION.match(line) is not None:
-            return not self._exception_first
+            return not self._exception_first and _WHOLE.search(self._first) is None
         return self._headed
 
 

@@ -149,7 +149,8 @@ def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
     metadata, buffer = _METADATA.search(flat), _BUFFER.search(flat)
     name, message = _thrown(lines)
     waited = metadata or buffer
-    if waited is None and announced is None and not _counts(name, message, flat):
+    refused = waited is not None or announced is not None or _TOO_LARGE.search(flat) is not None
+    if not refused and not _counts(name, message, flat):
         return None
     fields: Fields = {
         "kind": "fatal_sequence" if name in FENCED else "send_failed",

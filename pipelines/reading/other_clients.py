@@ -107,6 +107,17 @@ SARAMA: tuple[Pattern, ...] = (
 )
 
 
+RDKAFKA: tuple[Pattern, ...] = (
+    # librdkafka, src/rdkafka.c, where an application printed it without its head:
+    #   Producer terminating with 5 messages (3805 bytes) still in queue or transit: use flush() ...
+    pattern(
+        "Producer terminating with ",
+        r"Producer terminating with (?P<records>\d{1,18}) messages? \(\d{1,18} bytes?\) still in",
+        "dropped_at_close",
+        "rd_terminate",
+    ),
+)
+
 PYTHON: tuple[Pattern, ...] = (
     # kafka-python, producer/kafka.py: KafkaTimeoutError: Failed to update metadata after 60.0 secs.
     pattern(

@@ -21,7 +21,8 @@ _INTEGERS = (
 _TEXTS = ("error", "message", "client_id", "group", "version", "transactional_id", "topic_id")
 _ISRS = ("isr_before", "isr_after")
 _PLACEHOLDER = re.compile(r"\{\w{0,20}\}|%[sd]|\$\{|\{\{")
-_NUMBER = re.compile(r"-?\d{1,18}\Z")
+_NUMBER = re.compile(r"-?\d{1,19}\Z")
+_LONG = 2**63
 _DIGITS = re.compile(r"\d{1,9}")
 
 
@@ -66,7 +67,8 @@ def integer(text: str | None) -> int | None:
     """The number, or None where it is masked."""
     if text is None or _NUMBER.match(text) is None:
         return None
-    return int(text)
+    value = int(text)
+    return value if -_LONG <= value < _LONG else None
 
 
 def _is_template(found: re.Match[str]) -> bool:

@@ -146,6 +146,16 @@ EXPIRED = (
         "batch_expired_0_10_0",
         _expired,
     ),
+    # kafka-python 1.x left its text unformatted: ('Batch containing %s record(s) expired due to
+    # timeout while requesting metadata from brokers for %s', 49, TopicPartition(topic='o', ...))
+    pattern(
+        "Batch containing %s",
+        r"Batch containing %s record\(s\) expired .{0,100}?', (?P<records>\d{1,18}), "
+        r"(?P<tp>TopicPartition\([^()]{1,300}\))(?P<seconds>(?!))?",
+        "expired",
+        "batch_expired_python",
+        _expired_python,
+    ),
     # 0.9: org.apache.kafka.common.errors.TimeoutException: Batch Expired
     pattern(
         "TimeoutException: Batch Expired",
@@ -232,7 +242,7 @@ CLOSING = (
     pattern(
         "Proceeding to force close the producer",
         r"Proceeding to force close the producer since pending requests could not be completed"
-        r"(?: within timeout (?P<elapsed_ms>\d{1,18}|\S{1,20}) ms)?",
+        r"(?: within timeout (?P<elapsed_ms>\d{1,19}|\S{1,20}) ms)?",
         "dropped_at_close",
         "force_close",
     ),

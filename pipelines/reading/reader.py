@@ -23,6 +23,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *producer.SEQUENCE,
     *producer.CLOSING,
     *other_clients.SARAMA,
+    *other_clients.RDKAFKA,
     *other_clients.PYTHON,
     *producer.NETWORK,
     *consumer.PATTERNS,
@@ -44,7 +45,13 @@ UNREAD_WORDS = (
 )
 """Words no unread record may hold: what has them and is no event is counted as unread."""
 
-_FAILED = ("xception", "metadata after", "sending", "Could not submit metrics to Kafka topic")
+_FAILED = (
+    "xception",
+    "metadata after",
+    "sending",
+    "when serialized which is larger",
+    "Could not submit metrics to Kafka topic",
+)
 
 _COMMENT = re.compile(r"\n[ \t]*(?://+|#+|\*|>)?[ \t]*")
 _WRAP = re.compile(r"\s*\n\s*")

@@ -20,6 +20,7 @@ _OTHER = (
     "xception",
     "metadata after",
     "sending",
+    "when serialized which is larger",
     "Could not submit metrics to Kafka topic",
     "|FAIL|",
     "|ERROR|",
@@ -31,7 +32,13 @@ _OTHER = (
 )
 PRODUCER_WORDS: tuple[str, ...] = (
     *dict.fromkeys(
-        p.marker for p in (*producer.PATTERNS, *other_clients.SARAMA, *other_clients.PYTHON)
+        p.marker
+        for p in (
+            *producer.PATTERNS,
+            *other_clients.SARAMA,
+            *other_clients.RDKAFKA,
+            *other_clients.PYTHON,
+        )
     ),
     *_OTHER,
 )
