@@ -31,8 +31,15 @@ from acktrail.errors import (
     LakeBusy,
     LakeDamaged,
     PositionConflict,
-    SourceUnavailable,
     UnsupportedTable,
+)
+from acktrail.lake_damage import (
+    check_entry,
+    commit_seal,
+    explained,
+    first_to_check,
+    read_entry,
+    refuse_damaged_log,
 )
 
 ATTEMPTS = 40
@@ -79,6 +86,7 @@ class Lake:
     def __init__(self, uri: str | Path, storage_options: Mapping[str, str] | None = None) -> None:
         self.uri = str(uri).rstrip("/")
         self.storage_options = dict(storage_options or {})
+        self._checked: dict[str, int] = {}
         if not self.uri:
             raise ConfigError("The lake's URI is empty. Give --lake URI, or set `lake.uri`.")
 
@@ -103,6 +111,7 @@ class Lake:
         for attempt in range(ATTEMPTS):
             delta = self._create_or_open(table)
             _require_positions(table, delta, positions)
+            seal = commit_seal(int(delta.version()), len(transactions))
             # A crash before the next line leaves the table as it was; a crash inside it leaves at
             # worst data files that no commit names; after it, rows and positions are both there.
             try:
@@ -113,7 +122,7 @@ class Lake:
                     schema_mode="merge",
                     commit_properties=CommitProperties(
                         app_transactions=transactions or None,
-                        custom_metadata={"note": note} if note else None,
+                        custom_metadata=seal | ({"note": note} if note else {}),
                         max_commit_retries=0,
                     ),
                 )
@@ -121,7 +130,7 @@ class Lake:
                 _back_off(attempt)
                 continue
             except (DeltaError, OSError) as error:
-                raise _explained(table, self.path(table), error) from error
+                raise explained(table, self.path(table), error) from error
             return self.version(table) or 0
         raise LakeBusy(
             f"{table.name}: {ATTEMPTS} commits in a row were overtaken by other writers. "
@@ -145,15 +154,27 @@ class Lake:
         path = self.path(table)
         try:
             if not DeltaTable.is_deltatable(path, self.storage_options or None):
-                _refuse_damaged_log(table, path)
+                refuse_damaged_log(table, path)
                 return None
             delta = DeltaTable(path, storage_options=self.storage_options or None)
             _guard(table, path, delta)
+            self._check_log(table, path, int(delta.version()))
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            raise _explained(table, path, error) from error
+            raise explained(table, path, error) from error
         return delta
+
+    def _check_log(self, table: Table, path: str, newest: int) -> None:
+        """Check entries of the log not checked before: LakeDamaged names the broken one."""
+        if table.writer != "delta-rs":
+            return
+        first = self._checked.get(table.name, -1) + 1
+        if not first:
+            first = newest if "://" in path else first_to_check(path)
+        for version in range(first, newest + 1):
+            check_entry(table, path, version, newest, self._commit(table, version))
+            self._checked[table.name] = version
 
     def exists(self, table: Table) -> bool:
         """Whether the table has been written."""
@@ -180,7 +201,7 @@ class Lake:
             present = [name for name in wanted if name in data.schema.names]
             found = data.to_table(filter=where, columns=present)
         except (DeltaError, OSError, pa.ArrowInvalid) as error:
-            raise _explained(table, self.path(table), error) from error
+            raise explained(table, self.path(table), error) from error
         # A table written before its contract grew a column reads as if it were null there.
         for name in wanted:
             if name not in present:
@@ -255,10 +276,12 @@ class Lake:
                 text = Path(path).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
-        actions: list[tuple[str, dict[str, Any]]] = []
-        for line in text.splitlines():
-            if line.strip():
-                actions.extend(json.loads(line).items())
+        actions = read_entry(text)
+        if actions is None:
+            raise LakeDamaged(
+                f"{table.name}: the log entry {path} is cut short or overwritten.\n"
+                "Restore this file from a backup."
+            )
         return actions
 
     def _create_or_open(self, table: Table) -> DeltaTable:
@@ -278,7 +301,7 @@ class Lake:
         except (DeltaError, OSError) as error:
             # Two agents may create at once: whoever comes second opens what the first made.
             if not DeltaTable.is_deltatable(self.path(table), self.storage_options or None):
-                raise _explained(table, self.path(table), error) from error
+                raise explained(table, self.path(table), error) from error
         opened = self.open(table)
         if opened is None:
             raise LakeDamaged(f"{table.name}: could not be created at {self.path(table)}.")
@@ -399,18 +422,6 @@ def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(plain.get(found, found) == wanted)
 
 
-def _refuse_damaged_log(table: Table, path: str) -> None:
-    """A directory with data but without a usable log is damage, not an empty table."""
-    if "://" in path:
-        return
-    directory = Path(path)
-    if directory.is_dir() and any(directory.rglob("*.parquet")):
-        raise LakeDamaged(
-            f"{table.name}: {directory} holds data files but no readable _delta_log. "
-            "Restore the directory from a backup, or move it away to start the table anew."
-        )
-
-
 def _refuse_other_writer(table: Table) -> None:
     if table.writer != "delta-rs":
         raise ContractError(
@@ -420,16 +431,3 @@ def _refuse_other_writer(table: Table) -> None:
 
 def _back_off(attempt: int) -> None:
     time.sleep(random.uniform(0.01, min(1.0, 0.02 * 2**attempt)))
-
-
-def _explained(table: Table, path: str, error: Exception) -> Exception:
-    """Our error for one of delta-rs or the file system: damaged, or not reachable."""
-    text = str(error)
-    unreachable = ("Permission denied", "timed out", "connection", "Connection", "dns error")
-    if any(sign in text for sign in unreachable):
-        return SourceUnavailable(f"{table.name}: the lake at {path} did not answer: {text}")
-    return LakeDamaged(
-        f"{table.name}: {path} cannot be read: {text}\n"
-        "Restore the named file from a backup; bronze tables can also be cut back with "
-        "`acktrail lake repair`, silver and gold are made again by `acktrail run --rebuild`."
-    )
