@@ -115,7 +115,7 @@ def refuse_damaged_log(table: Table, path: str) -> None:
         directory.is_dir() and any(directory.rglob("*.parquet"))
     ):
         raise LakeDamaged(
-            f"{table.name}: {log} does not hold a readable first log entry or checkpoint.\n"
+            f"{table.name}: {directory} holds files but no readable _delta_log.\n"
             "Restore the directory from a backup, or move it away to start the table anew."
         )
 
