@@ -68,7 +68,8 @@ SCENARIO = Scenario(
     steps=(
         Acked("payments-api", 500),
         Start(PauseBrokers((2, 3))),
-        Acked("payments-api", 150, within=2.5, or_go_on=True),
+        Seconds(0.5),
+        Acked("payments-api", 150, within=2.0, or_go_on=True),
         Start(KillBroker(1)),
         Stop(PauseBrokers((2, 3))),
         LeaderMoved("payments", (2, 3)),
