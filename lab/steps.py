@@ -64,6 +64,7 @@ class Acked:
     """Wait until a producer was told of that many stored messages, counted from now.
 
     By the time it printed for each: what it had been told before and we had not read yet is old.
+    A producer that has sent its last message is not waited for.
     """
 
     producer: str
@@ -74,10 +75,13 @@ class Acked:
 
     def do(self, run: Run) -> None:
         """Wait for it."""
-        progress = run.client(self.producer).progress
+        client = run.client(self.producer)
+        progress = client.progress
         since = now_ms()
         met = wait_until(
-            lambda: progress.update().acked_since(since) >= self.more, self.within, pause=0.02
+            lambda: client.has_ended() or progress.update().acked_since(since) >= self.more,
+            self.within,
+            pause=0.02,
         )
         if not met and not self.or_go_on:
             raise LabError(
