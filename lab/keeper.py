@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -29,22 +28,14 @@ def bring_up(version: str, within: float = 180.0) -> dict[str, Any]:
         )
     _forget()
     messages = scratch_root() / "keeper.log"
-    with messages.open("wb") as log:
-        keeper = subprocess.Popen(
-            [sys.executable, "-m", "lab.keeper", version],
-            cwd=_PACKAGE,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    keeper = _spawn(version, messages)
     deadline = time.monotonic() + within
     while (state := running()) is None:
-        if keeper.poll() is not None:
+        if os.waitpid(keeper, os.WNOHANG) != (0, 0):
             said = messages.read_text(errors="replace").strip().splitlines()
             raise LabError(said[-1] if said else "the cluster ended before it was up")
         if time.monotonic() > deadline:
-            keeper.send_signal(signal.SIGTERM)
+            os.kill(keeper, signal.SIGTERM)
             raise LabError(f"the cluster was not up after {within:.0f} s")
         time.sleep(0.2)
     return state
@@ -56,7 +47,7 @@ def take_down(within: float = 30.0) -> bool:
     if state is not None:
         os.kill(state["pid"], signal.SIGTERM)
         deadline = time.monotonic() + within
-        while born(state["pid"]) == state["born"] and not _zombie(state["pid"]):
+        while born(state["pid"]) == state["born"]:
             if time.monotonic() > deadline:
                 os.kill(state["pid"], signal.SIGKILL)
                 break
@@ -72,15 +63,24 @@ def running() -> dict[str, Any] | None:
         state: dict[str, Any] = json.loads(_state_file().read_text())
     except (OSError, ValueError):
         return None
-    alive = born(state["pid"]) == state["born"] and not _zombie(state["pid"])
-    return state if alive else None
+    return state if born(state["pid"]) == state["born"] else None
 
 
-def _zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+def _spawn(version: str, messages: Path) -> int:
+    """Start the keeper in a session of its own, to outlive us; its process id."""
+    path = os.pathsep.join(filter(None, (str(_PACKAGE), os.environ.get("PYTHONPATH"))))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "lab.keeper", version],
+        {**os.environ, "PYTHONPATH": path},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(messages), flags, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
 
 
 def _state_file() -> Path:

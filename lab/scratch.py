@@ -49,12 +49,16 @@ def reap() -> list[Path]:
 
 
 def born(pid: int) -> int | None:
-    """When process *pid* was started, in clock ticks since boot: tells a reused pid apart."""
+    """When process *pid* was started, in clock ticks since boot: tells a reused pid apart.
+
+    None where it is gone, or ended and only not yet waited for.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    return int(text.rpartition(")")[2].split()[19])
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[19])
 
 
 def free_ports(count: int) -> list[int]:
