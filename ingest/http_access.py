@@ -54,6 +54,11 @@ class HttpAccess:
         """A session that takes nothing from the environment (proxies, .netrc)."""
         import requests
 
+        if not self.verify_tls:
+            import urllib3
+
+            # Asked for in the settings: no need to say it again at every request.
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         session = requests.Session()
         session.trust_env = False
         session.verify = (self.ca_file or True) if self.verify_tls else False

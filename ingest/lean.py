@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
@@ -23,11 +24,12 @@ class _NoPandas(MetaPathFinder):
         return None
 
 
-def without_pandas() -> None:
+def without_pandas(reading: bool = False) -> None:
     """Let Arrow make arrays without pandas.
 
     Arrow looks for pandas when it makes its first array, and remembers the answer. Where pandas is
     installed beside the agent, loading it would cost 40 MB and a second or two for nothing.
+    *reading*: rows of the lake are read too, not only written.
     """
     if "pandas" in sys.modules:
         return
@@ -35,5 +37,7 @@ def without_pandas() -> None:
     sys.meta_path.insert(0, refusal)
     try:
         pa.array([], pa.int64())
+        if reading:
+            importlib.import_module("pyarrow.dataset")  # it looks for pandas once more
     finally:
         sys.meta_path.remove(refusal)

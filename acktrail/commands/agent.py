@@ -25,6 +25,10 @@ _STATUS = (
 )
 
 
+_READERS = ("cluster_state", "log_scan")
+"""Sources that read the lake's rows to know what is new."""
+
+
 @click.group(invoke_without_command=True)
 @click.option("--once", is_flag=True, help="Read what is there, commit it and end.")
 @settings_options
@@ -47,7 +51,7 @@ def command(ctx: click.Context, loaded: Loaded, once: bool) -> None:
     from acktrail import journal
     from ingest.lean import without_pandas
 
-    without_pandas()
+    without_pandas(reading=any(s.kind in _READERS for s in loaded.settings.sources))
     journal.to_stderr()
     agent = _agent(loaded, once)
     for signum in (signal.SIGTERM, signal.SIGINT):

@@ -47,7 +47,9 @@ def audits(loaded: Loaded, files: tuple[Path, ...], output: str) -> None:
         acktrail ingest audits sent.parquet received.jsonl --lake ./lake
     """
     from ingest.audit_files import ingest_files
+    from ingest.lean import without_pandas
 
+    without_pandas()
     lake = open_lake(loaded)
     done = ingest_files(files, lake, loaded.settings.cluster, datetime.now(UTC))
     write_rows(done, ("file", "rows", "new", "reports"), output)
@@ -66,8 +68,10 @@ def lab(loaded: Loaded, directory: Path, cluster: str | None, output: str) -> No
     \b
         acktrail ingest lab runs/acks-1-leader-crash --lake ./lake
     """
+    from ingest.lean import without_pandas
     from ingest.replay import replay
 
+    without_pandas()
     counts = replay(directory, open_lake(loaded), cluster or loaded.settings.cluster)
     written = [{"table": table, "rows": count} for table, count in counts.items()]
     write_rows(written, ("table", "rows"), output)

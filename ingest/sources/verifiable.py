@@ -68,10 +68,12 @@ class VerifiableFiles:
         """What the files have gained, in whole lines."""
         for stream in self._follower.look(self._clock()):
             for _ in range(BLOCKS_IN_TURN):
-                batch = self._next(stream)
-                if batch is None:
+                block = stream.read(BLOCK)
+                batch = self._next(stream, block)
+                if batch is not None:
+                    yield batch
+                if batch is None or len(block) < BLOCK:
                     break
-                yield batch
 
     def committed(self, batch: Batch) -> None:
         """The lake has it."""
@@ -86,8 +88,7 @@ class VerifiableFiles:
         """Close all files."""
         self._follower.close()
 
-    def _next(self, stream: Stream) -> Batch | None:
-        block = stream.read(BLOCK)
+    def _next(self, stream: Stream, block: bytes) -> Batch | None:
         text = block[: block.rfind(b"\n") + 1]
         if not text and len(block) == BLOCK:
             text = block  # no line of these tools is that long

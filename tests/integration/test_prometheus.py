@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 
 import pytest
 
@@ -236,3 +237,33 @@ def test_credentials_are_sent_and_never_shown(proxy, tmp_path):
     with pytest.raises(ConfigError) as refused:
         drain(basic, Lake(tmp_path / "third"))
     assert "secret" not in str(refused.value)
+
+
+def test_tls_is_verified_unless_told_otherwise(server, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=prometheus", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    web = tmp_path / "web.yml"
+    web.write_text(f"tls_server_config: {{cert_file: {certificate}, key_file: {key}}}\n")
+    flags = (f"--web.config.file={web}",)
+    secure = PrometheusServer(server.directory, free_port(), flags, scheme="https")
+    server.stop()
+    secure.start()
+    try:
+        whole = {"window_s": 86_400 * 8}
+        with pytest.raises(ConfigError, match="ca_file"):
+            drain(source(secure.url, **whole), Lake(tmp_path / "refused"))
+        for name, how in (("ca", {"ca_file": str(certificate)}), ("off", {"verify_tls": False})):
+            lake = Lake(tmp_path / name)
+            drain(source(secure.url, **whole, **how), lake)
+            assert len(stored(lake)) == len(expected())
+    finally:
+        secure.stop()
+        server.start()
