@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
 import time
 import urllib.request
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -302,6 +305,50 @@ def test_on_suspicion_only_what_is_missing_is_read(nodes, tmp_path):
     seen = found(lake, Tier.IN_LOG)
     assert {(SESSION, 1, seq) for seq in range(2500, 2510)} <= set(seen)
     assert drain(build_source(settings, around(nodes)), lake) == 0
+
+
+def test_all_of_them_by_one_command(nodes, java, tmp_path):
+    """`acktrail agent --once`, twice: everything is there, and the accounts balance."""
+    (tmp_path / "acktrail.toml").write_text(f"""
+cluster = "lab"
+lake.uri = "{tmp_path}/lake"
+kafka.bootstrap_servers = "{nodes.direct}"
+[[sources]]
+kind = "cluster_state"
+name = "state"
+[[sources]]
+kind = "log_scan"
+name = "scan"
+topics = ["{TOPIC}", "other"]
+mode = "whole"
+[[sources]]
+kind = "scrape"
+name = "jmx"
+targets = ["http://127.0.0.1:{java.exporter_port}/metrics"]
+[[sources]]
+kind = "verifiable"
+name = "shop"
+paths = ["{java.output}"]
+""")
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-m", "acktrail", "agent", "--once"],
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count(" received = ") == 4, done.stderr
+    lake = Lake(tmp_path / "lake")
+    tables = (CLUSTER_STATES, CLUSTER_CONFIGS, GROUP_OFFSETS, METRIC_SAMPLES, AUDIT_REPORTS)
+    assert all(lake.read(table).num_rows for table in tables)
+    scanned = {key[2] for key in found(lake, Tier.IN_LOG) if key[0] != SESSION}
+    acked = {key[2] for key in found(lake, Tier.ACKED)}
+    assert len(acked) > 200
+    assert {seq for seq in acked if seq <= max(scanned)} <= scanned
 
 
 def test_a_truncated_log_is_read_again_from_the_new_epoch(nodes, tmp_path):
