@@ -27,8 +27,8 @@ _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(DELIVERY_LEDGER)])
 _INSTANTS = {"first_at": "first_ms", "last_at": "last_ms", "settles_at": "settles_ms"}
 _BLOCK_IDS = 1 << 15
 _TOLD = (
-    *("client_id", "host", "acks", "retries", "delivery.timeout.ms", "request.timeout.ms"),
-    *("linger.ms", "enable.idempotence", "transactional.id"),
+    *("client_id", "host", "acks", "retries", "delivery.timeout.ms", "message.timeout.ms"),
+    *("request.timeout.ms", "linger.ms", "enable.idempotence", "transactional.id"),
 )
 
 

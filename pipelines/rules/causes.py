@@ -215,11 +215,11 @@ def delivery_timed_out(loss: Loss) -> Explained | None:
         return None
     retries = _of_client(loss, ("retry", "split_retry", "expired", "connection_failure"))
     burnt = _most_common([f.error for f in retries if f.error])
-    timeout = loss.settings.get("delivery.timeout.ms", "delivery.timeout.ms")
+    timeout = loss.settings.get("delivery.timeout.ms") or loss.settings.get("message.timeout.ms")
     return Explained(
         Cause.DELIVERY_TIMEOUT,
         Confidence.EXACT,
-        f"it was not acknowledged within {timeout} ms"
+        f"not acknowledged within {f'{timeout} ms' if timeout else 'delivery.timeout.ms'}"
         + (f"; {burnt} used the time up" if burnt else ""),
         _keys(retries[-20:]),
     )

@@ -148,7 +148,8 @@ class SessionEvidence:
         """How long an open send may still succeed; none once the session is closed."""
         if self.closed:
             return 0
-        text = self.settings.get("delivery.timeout.ms", "")
+        names = ("delivery.timeout.ms", "message.timeout.ms")  # Java's name, librdkafka's
+        text = next((self.settings[name] for name in names if name in self.settings), "")
         return int(text) if text.isdigit() else DEFAULT_DELIVERY_TIMEOUT_MS
 
     @property
