@@ -62,7 +62,7 @@ def _sends(losses: list[Row]) -> Iterator[Row]:
         if loss["first_at"] is None:
             continue
         who = loss["client_id"] or loss["session"]
-        told = "was told they failed" if loss["told"] else "was not told"
+        ids = f"ids {loss['first_seq']} to {loss['last_seq']}"
         place = "" if loss["partition"] is None else f" of partition {loss['partition']}"
         offsets = (
             ""
@@ -72,8 +72,9 @@ def _sends(losses: list[Row]) -> Iterator[Row]:
         yield {
             "at": loss["first_at"],
             "who": who,
-            "what": f"sends ids {loss['first_seq']} to {loss['last_seq']}{offsets}: "
-            f"{loss['count']} lost, the application {told}",
+            "what": f"is told that {ids} failed"
+            if loss["told"]
+            else f"sends {ids}{offsets}: lost, and nobody was told",
             "until": loss["last_at"],
         }
 
