@@ -111,6 +111,14 @@ def bitmap_of(text: bytes) -> Bytes:
     return _bitmap(decode_runs(text))
 
 
+def mask_of(runs: Runs) -> npt.NDArray[np.bool_]:
+    """The ids of runs, one byte each: 1 where the id is in one of them."""
+    edges = np.zeros(BLOCK_IDS + 1, np.int8)
+    edges[runs.starts] += 1  # no two runs begin, or end, at the same id
+    edges[runs.starts + runs.lengths] -= 1
+    return np.cumsum(edges[:-1], dtype=np.int8).view(np.bool_)
+
+
 def ids_of(bitmap: Bytes | bytes) -> Longs:
     """The ids set in a bitmap, in order."""
     raw = np.frombuffer(bitmap, np.uint8) if isinstance(bitmap, bytes) else bitmap
@@ -118,10 +126,7 @@ def ids_of(bitmap: Bytes | bytes) -> Longs:
 
 
 def _bitmap(runs: Runs) -> Bytes:
-    edges = np.zeros(BLOCK_IDS + 1, np.int8)
-    np.add.at(edges, runs.starts, 1)
-    np.add.at(edges, runs.starts + runs.lengths, -1)
-    return np.packbits(np.cumsum(edges[:-1], dtype=np.int8).view(np.uint8), bitorder="little")
+    return np.packbits(mask_of(runs), bitorder="little")
 
 
 def _as_runs(bitmap: Bytes) -> bytes:

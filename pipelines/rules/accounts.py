@@ -12,8 +12,15 @@ import numpy as np
 
 from acktrail.contracts.vocabulary import State, Tier
 from acktrail.wire.identity import BLOCK_BITS, BLOCK_IDS
-from pipelines.rules.bitmaps import Longs, Mask
-from pipelines.rules.block import PRODUCER_TIERS, Block, Places, Presence, in_offset_order
+from pipelines.rules.bitmaps import Longs, Mask, empty
+from pipelines.rules.block import (
+    PRODUCER_TIERS,
+    Block,
+    Places,
+    Presence,
+    in_offset_order,
+    steps_back_of_runs,
+)
 from pipelines.rules.evidence import SessionEvidence, TopicEvidence
 from pipelines.rules.groups import audiences, is_concerned, judge_group
 from pipelines.rules.reasons import Reason
@@ -128,17 +135,28 @@ class Book:
     def _records(self, group: str) -> dict[str, int]:
         """Duplicates, redeliveries and steps back, from offsets where they are known."""
         tier = Tier.DELIVERED if group else Tier.IN_LOG
+        placed = self.block.placed(tier, group)
+        records = sum(p.part.records for p in placed)
+        if self.presence.each_once(placed):
+            listed = sum(p.part.runs.count for p in placed)
+            return {
+                "duplicates": 0,
+                "redelivered": records - listed if group else 0,
+                "out_of_order": steps_back_of_runs(placed),
+            }
         lanes = self.presence.offsets(tier, group)
         if not lanes and not group:
             lanes = self._lanes_without_scan()
         distinct = sum(offsets.size for _, offsets in lanes.values())
-        ids = np.unique(np.concatenate([i for i, _ in lanes.values()])).size if lanes else 0
-        placed = self.block.placed(tier, group)
+        seen = empty()
+        for ids, _ in lanes.values():
+            seen[ids] = True
         blind = [p.part for p in placed if p.part.runs.offsets is None]
-        records = sum(p.part.records for p in placed)
         blind_records = sum(p.records for p in blind)
         return {
-            "duplicates": distinct - ids + (sum(p.records - p.runs.count for p in blind)),
+            "duplicates": distinct
+            - int(np.count_nonzero(seen))
+            + sum(p.records - p.runs.count for p in blind),
             "redelivered": max(0, records - blind_records - distinct) if group else 0,
             "out_of_order": sum(int((np.diff(i) < 0).sum()) for i, _ in lanes.values())
             + sum(p.steps_back or 0 for p in blind),
@@ -175,9 +193,8 @@ class Book:
             return []
         errors, names = self._errors()
         places = self._places(verdicts)
-        traits = np.stack(
-            [verdicts.state, verdicts.reason, places.partition, errors, self._told, self._acked], 1
-        )[ids]
+        kinds = (verdicts.state, verdicts.reason, places.partition, errors, self._told, self._acked)
+        traits = np.stack([kind[ids] for kind in kinds], 1)
         new = np.flatnonzero(
             np.concatenate(([True], (np.diff(ids) != 1) | (np.diff(traits, axis=0) != 0).any(1)))
         )

@@ -46,14 +46,6 @@ def union(masks: Iterable[Mask]) -> Mask:
     return result
 
 
-def of_runs(runs: Runs) -> Mask:
-    """The ids of a run list."""
-    edges = np.zeros(BLOCK_IDS + 1, np.int32)
-    np.add.at(edges, runs.starts, 1)
-    np.add.at(edges, runs.starts + runs.lengths, -1)
-    return np.cumsum(edges[:-1]).astype(bool)
-
-
 def listed(runs: Runs) -> tuple[Longs, Longs | None]:
     """Every id of a run list and, where known, its offset."""
     within = np.arange(runs.count) - np.repeat(np.cumsum(runs.lengths) - runs.lengths, runs.lengths)

@@ -47,8 +47,16 @@ class Block:
         return self.tiers.get((tier, group), ())
 
     def mask(self, tier: Tier, group: str = "") -> Mask:
-        """The ids of one tier (and group)."""
-        return union(p.part.mask for p in self.placed(tier, group))
+        """The ids of one tier (and group); not to be changed."""
+        found = self._masks.get((tier, group))
+        if found is None:
+            found = union(p.part.mask for p in self.placed(tier, group))
+            self._masks[tier, group] = found
+        return found
+
+    @cached_property
+    def _masks(self) -> dict[tuple[Tier, str], Mask]:
+        return {}
 
     @property
     def groups(self) -> set[str]:
@@ -134,6 +142,16 @@ class Presence:
             found.put(placed.partition, ids[kept], low[kept], high[kept])
         return found
 
+    def each_once(self, placed: tuple[Placed, ...]) -> bool:
+        """Whether all of *placed* still counts, no id is in two parts, and offsets are known."""
+        if not placed or any(p.part.runs.offsets is None for p in placed):
+            return False
+        mine = {id(p.part) for p in placed}
+        if any(void is not None for kept, void in self._kept if id(kept.part) in mine):
+            return False
+        listed = sum(p.part.runs.count for p in placed)
+        return listed == int(np.count_nonzero(union(p.part.mask for p in placed)))
+
     def offsets(self, tier: Tier, group: str = "") -> dict[int, tuple[Longs, Longs]]:
         """Per partition, ids and offsets of the records still there, each offset once, in order."""
         wanted = {id(p.part) for p in self._block.placed(tier, group)}
@@ -144,6 +162,18 @@ class Presence:
                 kept = slice(None) if void is None else ~void[ids]
                 listed.setdefault(placed.partition, []).append((ids[kept], low[kept]))
         return {partition: in_offset_order(found) for partition, found in listed.items()}
+
+
+def steps_back_of_runs(placed: tuple[Placed, ...]) -> int:
+    """Steps back in offset order, from runs whose offsets are known and do not overlap."""
+    steps = 0
+    for number in {p.partition for p in placed}:
+        runs = [p.part.runs for p in placed if p.partition == number]
+        starts = np.concatenate([r.starts for r in runs])
+        lasts = starts + np.concatenate([r.lengths for r in runs]) - 1
+        order = np.argsort(np.concatenate([r.offsets for r in runs if r.offsets is not None]))
+        steps += int((starts[order][1:] < lasts[order][:-1]).sum())
+    return steps
 
 
 def in_offset_order(found: list[tuple[Longs, Longs]]) -> tuple[Longs, Longs]:

@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from acktrail.wire.runs import Runs, decode_runs
-from pipelines.rules.bitmaps import Longs, Mask, listed, of_runs
+from acktrail.wire.runs import Runs, decode_runs, mask_of
+from pipelines.rules.bitmaps import Longs, Mask, listed
 
 _FIXED = struct.Struct("<qqqqqqqqqqqq")
 _LENGTHS = struct.Struct("<HHHI")
@@ -46,7 +46,7 @@ class Part:
     @cached_property
     def mask(self) -> Mask:
         """The ids as a set."""
-        return of_runs(self.runs)
+        return mask_of(self.runs)
 
     def places(self) -> tuple[Longs, Longs, Longs]:
         """Every id with the lowest and highest offset it may have; the same where known."""
