@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from pipelines.rules.chains import Chain, chains_of
 from pipelines.rules.endings import Ending, Settled, ending_of
-from pipelines.rules.error_counter import ErrorSample
+from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.exhaustion import ATTEMPTS, UNKNOWN, exhaustion_of, finite_attempts
 from pipelines.rules.retry_signs import (
     CONNECTION_FAILURE,
@@ -21,6 +21,7 @@ from pipelines.rules.retry_signs import (
     Sign,
     milliseconds,
 )
+from pipelines.rules.stakes import Stakes
 
 WARNING = timedelta(seconds=85)
 """How long before the early end a budget becomes critical; see also SHARE."""
@@ -108,23 +109,25 @@ def urgency(budget: Budget, as_of: datetime) -> tuple[int, datetime, datetime]:
 def budgets_of(
     signs: Iterable[Sign],
     known: Sequence[ProducerSettings] = (),
-    errors: Sequence[ErrorSample] = (),
+    errors: Sequence[CounterSample] = (),
     settled: Sequence[Settled] = (),
+    retried: Sequence[CounterSample] = (),
 ) -> list[Budget]:
     """The budgets of one client (one cluster, host and client id), by the time they opened.
 
-    *errors* are its samples of record-error-total, *settled* what its audits say became of its
-    records. The order of none of them matters.
+    *errors* and *retried* are its samples of record-error-total and record-retry-total, *settled*
+    what its audits say became of its records. The order of none of them matters.
     """
     everything = list(signs)
     chains = chains_of(everything, known)
     endings = ending_of(chains, everything, known, errors, settled)
+    stakes = Stakes(everything, settled, retried)
     numbers: dict[tuple[str, int, datetime], int] = {}
     found = []
     for chain, ending in zip(chains, endings, strict=True):
         place = (chain.first.topic, chain.first.partition, chain.first.at)
         numbers[place] = numbers.get(place, -1) + 1
-        found.append(_budget(chain, numbers[place], ending, _at_stake(chain, settled)))
+        found.append(_budget(chain, numbers[place], ending, stakes.of(chain)))
     return found
 
 
@@ -165,20 +168,6 @@ def _budget(
 def _node(chain: Chain) -> int | None:
     named = [s.node for s in (*chain.signs, *chain.companions) if s.node is not None]
     return named[-1] if named else None
-
-
-def _at_stake(chain: Chain, settled: Sequence[Settled]) -> int | None:
-    """Records in doubt while the chain burnt: the last the audits said before it ended."""
-    here = [
-        s
-        for s in settled
-        if s.at >= chain.first.at
-        and s.at <= chain.lives_until()
-        and s.topic in ("", chain.first.topic)
-        and s.partition in (-1, chain.first.partition)
-        and s.open_records is not None
-    ]
-    return max(here, key=lambda s: s.at).open_records if here else None
 
 
 def _evidence(chain: Chain, ending: Ending | None) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pipelines.rules.backoff import request_timeout_ms
 from pipelines.rules.chains import Chain
-from pipelines.rules.error_counter import ErrorCounter, ErrorSample
+from pipelines.rules.error_counter import CounterSample, ErrorCounter
 from pipelines.rules.exhaustion import (
     Interval,
     age_at_first_sign,
@@ -24,6 +25,7 @@ from pipelines.rules.retry_signs import (
     EXPIRED,
     RETRY,
     SEND_FAILED,
+    SEQUENCE_RESET,
     ProducerSettings,
     Sign,
     milliseconds,
@@ -68,7 +70,7 @@ def ending_of(
     chains: Sequence[Chain],
     signs: Iterable[Sign],
     known: Sequence[ProducerSettings],
-    errors: Sequence[ErrorSample],
+    errors: Sequence[CounterSample],
     settled: Sequence[Settled],
 ) -> list[Ending | None]:
     """How each chain ended, in the order of *chains*. Strongest evidence first:
@@ -79,6 +81,7 @@ def ending_of(
     _by_expiry_lines(chains, signs, endings)
     _by_failure_lines(chains, signs, endings)
     ends = [exhaustion_of(c).at for c in chains]
+    _by_sequence_resets(chains, ends, signs, endings)
     counter = ErrorCounter(errors, ends)
     for number, chain in enumerate(chains):
         if number in endings:
@@ -163,6 +166,27 @@ def _by_failure_lines(
                     f"the last retry failed too: {line.error}",
                     (line.key,),
                 )
+                break
+
+
+def _by_sequence_resets(
+    chains: Sequence[Chain],
+    ends: Sequence[Interval],
+    signs: Iterable[Sign],
+    endings: dict[int, Ending],
+) -> None:
+    """An idempotent producer gave up a batch of the partition, and starts its numbers anew."""
+    for line in sorted((s for s in signs if s.kind == SEQUENCE_RESET), key=lambda s: (s.at, s.key)):
+        for number, chain in enumerate(chains):
+            at = ends[number]
+            if number in endings or at.earliest is None or at.latest is None:
+                continue
+            if (chain.first.topic, chain.first.partition) != (line.topic, line.partition):
+                continue
+            late = at.latest + milliseconds(request_timeout_ms(chain.settings))
+            if at.earliest - _SLACK <= line.at <= late:
+                what = f"a batch of {line.topic}-{line.partition} was given up"
+                endings[number] = Ending(line.at, EXHAUSTED, what, (line.key,))
                 break
 
 

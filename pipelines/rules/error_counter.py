@@ -15,8 +15,8 @@ _SLACK = timedelta(seconds=2)
 
 
 @dataclass(frozen=True)
-class ErrorSample:
-    """record-error-total of the client: how much it grew since *since*, up to *at*."""
+class CounterSample:
+    """A total of the client: how much it grew since *since*, up to *at*."""
 
     key: str
     since: datetime
@@ -27,14 +27,14 @@ class ErrorSample:
 class ErrorCounter:
     """The samples of one client beside the ends of all its chains."""
 
-    def __init__(self, samples: Sequence[ErrorSample], ends: Sequence[Interval]) -> None:
+    def __init__(self, samples: Sequence[CounterSample], ends: Sequence[Interval]) -> None:
         self._samples = sorted(samples, key=lambda e: (e.at, e.key))
         self._ats = [e.at for e in self._samples]
         self._earliest = sorted(i.earliest - _SLACK for i in ends if i.earliest is not None)
         self._latest = sorted(i.latest + _SLACK for i in ends if i.latest is not None)
         self._open_ends = sum(1 for i in ends if i.earliest is None or i.latest is None)
 
-    def across(self, first: datetime, latest: datetime) -> list[ErrorSample]:
+    def across(self, first: datetime, latest: datetime) -> list[CounterSample]:
         """The samples from *first* until past *latest*; none if any time between was not seen."""
         start = bisect_right(self._ats, first)
         stop = bisect_left(self._ats, latest) + 1
@@ -44,7 +44,7 @@ class ErrorCounter:
         whole = all(b.since <= a.at for a, b in pairwise(found))
         return found if whole else []
 
-    def grown_between(self, earliest: datetime, latest: datetime) -> list[ErrorSample]:
+    def grown_between(self, earliest: datetime, latest: datetime) -> list[CounterSample]:
         """The samples that grew while a chain with this end may have ended."""
         start = bisect_left(self._ats, earliest - _SLACK)
         found = []
@@ -55,7 +55,7 @@ class ErrorCounter:
                 found.append(sample)
         return found
 
-    def candidates(self, sample: ErrorSample) -> int:
+    def candidates(self, sample: CounterSample) -> int:
         """How many chains may have ended while *sample* grew."""
         begun = bisect_right(self._earliest, sample.at)
         over = bisect_left(self._latest, sample.since)

@@ -17,9 +17,10 @@ CONNECTION_FAILURE: Final = "connection_failure"
 QUEUE_TIME: Final = "queue_time"
 EXPIRED: Final = "expired"
 SEND_FAILED: Final = "send_failed"
+SEQUENCE_RESET: Final = "sequence_reset"
 
 OPENING_KINDS: Final = frozenset({RETRY, SPLIT_RETRY, CONNECTION_FAILURE, QUEUE_TIME})
-ENDING_KINDS: Final = frozenset({EXPIRED, SEND_FAILED})
+ENDING_KINDS: Final = frozenset({EXPIRED, SEND_FAILED, SEQUENCE_RESET})
 
 # The request waited for its whole time-out, or its connection broke, before the line was printed.
 _WAITED: Final = frozenset({"REQUEST_TIMED_OUT", "NETWORK_EXCEPTION"})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.rules.budget import Budget, BudgetState, budgets_of, state_of, urgency
 from pipelines.rules.endings import Settled
-from pipelines.rules.error_counter import ErrorSample
+from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import ProducerSettings, Sign
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
 
@@ -112,12 +112,12 @@ def expiry(second: float, elapsed_s: float, partition: int = 3, key: str = "x") 
                 elapsed_ms=round(elapsed_s * 1000), error="TimeoutException")  # fmt: skip
 
 
-def counter(*grown: float, step: float = 15, until: float = 180) -> list[ErrorSample]:
+def counter(*grown: float, step: float = 15, until: float = 180) -> list[CounterSample]:
     """Samples every *step* seconds; the counter moves in those that hold an instant of *grown*."""
     samples, now = [], -30.0
     while now < until:
         up = sum(7.0 for g in grown if now < g <= now + step)
-        samples.append(ErrorSample(f"m{now}", at(now), at(now + step), up))
+        samples.append(CounterSample(f"m{now}", at(now), at(now + step), up))
         now += step
     return samples
 
@@ -151,6 +151,11 @@ ENDINGS = {
         FIVE, [*SPENT, replace(FAILED, error="RecordTooLargeException")], [], [], [None]),
     "a failure while attempts were left": (FIVE, [*SPENT[:3], FAILED], [], [], [None]),
     "0 left and nothing more": (FIVE, SPENT, [], [], [None]),
+    "the producer started its numbers anew when the time was over": (
+        DEFAULTS, [*ONE, Sign("r", "sequence_reset", at(121), "orders", 3)], [], [],
+        ["exhausted"]),
+    "it started them anew for an earlier batch": (
+        DEFAULTS, [*ONE, Sign("r", "sequence_reset", at(60), "orders", 3)], [], [], [None]),
     "the counter did not move": (DEFAULTS, ONE, counter(), [], ["recovered"]),
     "the counter moved at the end": (DEFAULTS, ONE, counter(120), [], ["exhausted"]),
     "the counter moved before the end could come": (DEFAULTS, ONE, counter(20), [], [None]),
@@ -186,6 +191,12 @@ def test_a_restart_of_the_client_ends_its_chains_without_a_verdict() -> None:
 def test_records_at_stake_come_from_the_audit() -> None:
     assert budgets_of(ONE, [DEFAULTS], settled=[audited(10, 0, 0, 37)])[0].records_at_stake == 37
     assert budgets_of(ONE, [DEFAULTS])[0].records_at_stake is None
+
+
+def test_records_at_stake_from_metrics_are_records_per_retry_line() -> None:
+    lines = [line(n + 0.5, MAX - 1 - n, n + 1) for n in range(20)]
+    retried = [CounterSample(f"r{n}", at(n - 5), at(n), 5 * 12.0) for n in range(0, 30, 5)]
+    assert budgets_of(lines, [DEFAULTS], retried=retried)[0].records_at_stake == 12
 
 
 BURNING = [line(n, MAX - 1 - n, n + 1) for n in range(0, 120)]

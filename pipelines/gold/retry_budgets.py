@@ -1,0 +1,316 @@
+"""retry_budgets: which batches are being retried, and when their budget ends.
+
+Evidence is spread over the hours it can concern, and the rules see one client and one hour at a
+time, with what lies before and after it. So a partition is a function of the evidence around its
+hour, whatever runs brought that evidence in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from acktrail.contracts.arrow import rows as arrow_rows
+from acktrail.contracts.bronze import CLUSTER_STATES
+from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
+from pipelines.job import Evidence, Fold, Options
+from pipelines.rules.client_budgets import (
+    CONFIG,
+    ERRORS,
+    EVENT,
+    LOWEST_QUEUE_MS,
+    QUEUE,
+    RETRIES,
+    SETTLING,
+    ClientHour,
+    budgets_of_hour,
+    hours_concerned,
+)
+from pipelines.rules.retry_signs import ENDING_KINDS, OPENING_KINDS
+from pipelines.spark_schema import struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+KINDS = sorted(ENDING_KINDS | OPENING_KINDS)
+_HOUR = "%Y-%m-%dT%H"
+_ONE_HOUR = timedelta(hours=1)
+_QUARTER_S = 900
+_SPARK_HOUR = "yyyy-MM-dd'T'HH"
+_TOTALS = {"record-error-total": ERRORS, "record-retry-total": RETRIES}
+_QUEUE_METRIC = "record-queue-time-max"
+_LEADER_BUCKET_S = 300
+"""A partition's leader is looked up among the cluster's answers of the same five minutes."""
+
+_COLUMNS = {
+    "tag": "string",
+    "cluster": "string",
+    "client": "string",
+    "opened_hour": "string",
+    "host": "string",
+    "key": "string",
+    "at": "timestamp",
+    "kind": "string",
+    "topic": "string",
+    "partition": "bigint",
+    "correlation_id": "bigint",
+    "attempts_left": "bigint",
+    "error": "string",
+    "retriable": "boolean",
+    "category": "string",
+    "node": "bigint",
+    "records": "bigint",
+    "elapsed_ms": "bigint",
+    "origin": "string",
+    "value": "double",
+    "instance": "string",
+    "settings": "map<string,string>",
+}
+"""All evidence in one frame, so that one grouping serves the rules; *tag* says what a row is."""
+
+
+def chains_concerned(evidence: Evidence) -> frozenset[str]:
+    """The hours in which chains were opened that the new evidence can change.
+
+    Retry lines and long queue times open chains, so their own time decides. All other evidence
+    only says more of chains that are there.
+    """
+    hours = _hours_of_signs(evidence.new)
+    others = [name for name in evidence.new if name != PRODUCER_EVENTS.name]
+    if others and evidence.output is not None:
+        written = {r[0] for r in evidence.output.select("opened_hour").distinct().collect()}
+        hours |= written & _hours_of_samples(evidence.changed)
+        first = _first_of_others(evidence.new) if written - hours else None
+        hours |= {hour for hour in written if first is not None and hour >= first}
+    return frozenset(hours)
+
+
+def _hours_of_signs(new: Mapping[str, DataFrame]) -> set[str]:
+    """The hours that new lines and queue times concern; only distinct quarters are collected."""
+    signs = []
+    if PRODUCER_EVENTS.name in new:
+        signs.append(new[PRODUCER_EVENTS.name].where(F.col("kind").isin(KINDS)).select("at"))
+    if CLIENT_METRICS.name in new:
+        signs.append(_long_queues(new[CLIENT_METRICS.name]).select("at"))
+    if not signs:
+        return set()
+    both = reduce(lambda a, b: a.union(b), signs).where("at IS NOT NULL")
+    quarters = both.select(F.floor(F.unix_timestamp("at") / _QUARTER_S)).distinct().collect()
+    times = [datetime.fromtimestamp(int(row[0]) * _QUARTER_S, UTC) for row in quarters]
+    return {hour.strftime(_HOUR) for at in times for hour in hours_concerned(at)}
+
+
+def _hours_of_samples(changed: Mapping[str, frozenset[str]]) -> set[str]:
+    hours = [_hour(text) for text in changed.get(CLIENT_METRICS.name, ()) if text != "undated"]
+    return {_text(hour + n * _ONE_HOUR) for hour in hours for n in (-1, 0, 1)}
+
+
+def _first_of_others(new: Mapping[str, DataFrame]) -> str | None:
+    """From which hour on new settings or answers of the cluster can change a chain."""
+    times = [
+        new[table.name].select(F.col(column).alias("at"))
+        for table, column in ((CLIENT_CONFIGS, "started_at"), (CLUSTER_STATES, "at"))
+        if table.name in new
+    ]
+    if not times:
+        return None
+    first = reduce(lambda a, b: a.union(b), times).agg(F.min("at")).collect()[0][0]
+    return None if first is None else _text(first.astimezone(UTC) - _ONE_HOUR)
+
+
+def _long_queues(metrics: DataFrame) -> DataFrame:
+    """Samples of a queue time that could matter, whatever the delivery timeout."""
+    whole = metrics.where("topic IS NULL AND node IS NULL")
+    return whole.where((F.col("metric") == _QUEUE_METRIC) & (F.col("value") >= LOWEST_QUEUE_MS))
+
+
+def budget_retries(
+    inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, options: Options
+) -> DataFrame:
+    """The budgets of the chains opened in the hours *keys* (all: None)."""
+    metrics = _near(inputs[CLIENT_METRICS.name], keys)
+    events = _events(_near(inputs[PRODUCER_EVENTS.name], keys))
+    signs = _spread(events, keys).unionByName(_spread(_samples(_long_queues(metrics)), keys))
+    # Collected: as many rows as clients with chains, times hours. They keep all other evidence
+    # out of the shuffle, and in a quiet fleet there are none.
+    where = ["cluster", "client", "opened_hour"]
+    found = signs.select(*where).distinct().collect()
+    session = signs.sparkSession
+    concerned = F.broadcast(session.createDataFrame(found, signs.select(*where).schema))
+    totals = _samples(metrics.where(F.col("metric").isin(list(_TOTALS))))
+    states = _between(inputs[CLUSTER_STATES.name], found)
+    evidence = (
+        _with_leader(signs, states)
+        .unionByName(_spread(totals, keys).join(concerned, where, "left_semi").select(*_COLUMNS))
+        .unionByName(_configs(inputs[CLIENT_CONFIGS.name], concerned))
+    )
+    return evidence.groupBy(*where).applyInArrow(
+        _rules(dict(options.inventory)), struct(RETRY_BUDGETS)
+    )
+
+
+def _rules(
+    inventory: Mapping[str, Mapping[str, str]],
+) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+    """The rules as Spark calls them: one client and hour in, its budgets out."""
+
+    def budgets(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        cluster, client, hour = (str(part.as_py()) for part in key)
+        wanted = ClientHour(cluster, client, _hour(hour))
+        found = budgets_of_hour(wanted, table.to_pylist(), inventory)
+        place = {"cluster": cluster, "client_id": client, "opened_hour": hour}
+        return arrow_rows(
+            RETRY_BUDGETS,
+            [
+                {**asdict(budget), "evidence": list(budget.evidence), "host": host, **place}
+                for host, budget in found
+            ],
+        )
+
+    return budgets
+
+
+def _events(events: DataFrame) -> DataFrame:
+    return _shaped(
+        events.where(F.col("kind").isin(KINDS)).where("at IS NOT NULL"),
+        tag=F.lit(EVENT),
+        key=F.col("event_key"),
+        origin=F.regexp_replace("record_key", "/[^/]*$", ""),
+    )
+
+
+def _samples(metrics: DataFrame) -> DataFrame:
+    """Samples of the client as a whole; totals give their growth, the rest their value."""
+    tags = {**_TOTALS, _QUEUE_METRIC: QUEUE}
+    tag = F.create_map(*(F.lit(part) for pair in tags.items() for part in pair))[F.col("metric")]
+    total = F.col("metric").endswith("-total")
+    whole = metrics.where("topic IS NULL AND node IS NULL")
+    return _shaped(
+        whole.where(~total | F.col("increase").isNotNull()),
+        tag=tag,
+        key=F.concat_ws("/", "source", "series", F.unix_millis("at").cast("string")),
+        value=F.when(total, F.col("increase")).otherwise(F.col("value")),
+    )
+
+
+def _with_leader(signs: DataFrame, states: DataFrame) -> DataFrame:
+    """The broker behind an error that names none is the partition's leader at that time."""
+    bucket = F.floor(F.unix_timestamp("at") / _LEADER_BUCKET_S)
+    leaders = (
+        states.where("leader >= 0")
+        .groupBy("cluster", "topic", "partition", bucket.alias("bucket"))
+        .agg(F.max_by("leader", "at").alias("leader"))
+    )
+    where = ["cluster", "topic", "partition", "bucket"]
+    found = signs.withColumn("bucket", bucket).join(F.broadcast(leaders), where, "left")
+    is_retry = F.col("kind").isin("retry", "split_retry")
+    node = F.coalesce("node", F.when(is_retry, F.col("leader")))
+    return found.withColumn("node", node).select(*_COLUMNS)
+
+
+def _configs(configs: DataFrame, concerned: DataFrame) -> DataFrame:
+    """For each client and hour: its starts until then."""
+    names = {
+        "retries": "retries",
+        "delivery.timeout.ms": "delivery_timeout_ms",
+        "request.timeout.ms": "request_timeout_ms",
+        "linger.ms": "linger_ms",
+        "retry.backoff.ms": "retry_backoff_ms",
+        "retry.backoff.max.ms": "retry_backoff_max_ms",
+        "client.version": "client_version",
+    }
+    pairs = [part for n, c in names.items() for part in (F.lit(n), F.col(c).cast("string"))]
+    producers = configs.where("role = 'producer' AND started_at IS NOT NULL")
+    shaped = _shaped(
+        producers,
+        tag=F.lit(CONFIG),
+        key=F.col("record_key"),
+        at=F.col("started_at"),
+        origin=F.regexp_replace("record_key", "/[^/]*$", ""),
+        settings=F.map_filter(F.create_map(*pairs), lambda _name, value: value.isNotNull()),
+    ).drop("opened_hour")
+    return shaped.join(concerned, ["cluster", "client"]).where(_concerns_hour()).select(*_COLUMNS)
+
+
+def _concerns_hour() -> Column:
+    """A start counts from then on: until the last evidence of the hour's chains."""
+    hour = F.to_timestamp("opened_hour", _SPARK_HOUR)
+    return F.col("at") < hour + F.expr("INTERVAL 1 HOUR") + _span(SETTLING)
+
+
+def _shaped(frame: DataFrame, **given: Column) -> DataFrame:
+    """*frame* with the common columns: *given*, else its own, else null."""
+    client = F.coalesce("client_id", F.lit(""))
+    chosen = {"client": client, **given}
+    return frame.select(
+        *(
+            (
+                chosen[name]
+                if name in chosen
+                else F.col(name)
+                if name in frame.columns
+                else F.lit(None)
+            )
+            .cast(kind)
+            .alias(name)
+            for name, kind in _COLUMNS.items()
+        )
+    )
+
+
+def _spread(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
+    """Each row once for every hour whose chains it can concern; of *keys* only."""
+    own = F.date_trunc("hour", "at")
+    early = F.col("at") < own + _span(SETTLING)
+    hours = F.array(
+        F.when(early, own - F.expr("INTERVAL 1 HOUR")), own, own + F.expr("INTERVAL 1 HOUR")
+    )
+    spread = frame.withColumn("_hour", F.explode(F.array_compact(hours)))
+    spread = spread.withColumn("opened_hour", F.date_format("_hour", _SPARK_HOUR)).drop("_hour")
+    if keys is not None:
+        spread = spread.where(F.col("opened_hour").isin(sorted(keys)))
+    return spread.select(*_COLUMNS)
+
+
+def _near(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
+    """The partitions of *frame* that can concern the hours *keys*."""
+    if keys is None:
+        return frame
+    near = {_text(_hour(key) + n * _ONE_HOUR) for key in keys for n in (-1, 0, 1)}
+    return frame.where(F.col("hour").isin(sorted(near)))
+
+
+def _between(states: DataFrame, concerned: Sequence[Any]) -> DataFrame:
+    """The cluster's answers around the hours that have chains."""
+    hours = [_hour(row["opened_hour"]) for row in concerned]
+    if not hours:
+        return states.where("false")
+    first, last = min(hours) - _ONE_HOUR, max(hours) + 2 * _ONE_HOUR
+    return states.where((F.col("at") >= F.lit(first)) & (F.col("at") < F.lit(last)))
+
+
+def _hour(text: str) -> datetime:
+    return datetime.strptime(text, _HOUR).replace(tzinfo=UTC)
+
+
+def _text(hour: datetime) -> str:
+    return hour.strftime(_HOUR)
+
+
+def _span(length: timedelta) -> Column:
+    return F.expr(f"INTERVAL {int(length.total_seconds())} SECOND")
+
+
+JOB = Fold(
+    inputs=(PRODUCER_EVENTS, CLIENT_CONFIGS, CLIENT_METRICS, CLUSTER_STATES),
+    output=RETRY_BUDGETS,
+    touched=chains_concerned,
+    transform=budget_retries,
+)

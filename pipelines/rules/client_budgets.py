@@ -1,0 +1,219 @@
+"""From the rows of one client and one hour to its budgets: the step between tables and rules."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from pipelines.rules.budget import Budget, budgets_of
+from pipelines.rules.chains import LONGEST
+from pipelines.rules.endings import Settled
+from pipelines.rules.error_counter import CounterSample
+from pipelines.rules.retry_signs import QUEUE_TIME, ProducerSettings, Sign
+
+WARM_UP: Final = 2 * LONGEST
+"""How long before its hour the rules begin to read: every batch alive then is known by then."""
+SETTLING: Final = LONGEST + timedelta(minutes=15)
+"""How long after its hour evidence still belongs to chains opened in it."""
+
+QUEUE_SHARE: Final = 0.25
+"""A queue time above this share of the delivery timeout opens a chain."""
+QUEUE_MS: Final = 30_000
+"""The same where the delivery timeout is not known: a quarter of the default."""
+LOWEST_QUEUE_MS: Final = 250
+"""Below this no queue time matters, even to a delivery timeout of one second."""
+
+EVENT, CONFIG, ERRORS, RETRIES, QUEUE, AUDIT = (
+    "event", "config", "errors", "retries", "queue", "audit",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClientHour:
+    """One client of one cluster, and the hour whose chains are wanted."""
+
+    cluster: str
+    client_id: str
+    hour: datetime
+
+
+def hours_concerned(at: datetime) -> list[datetime]:
+    """The hours whose chains evidence of *at* can change."""
+    own = at.replace(minute=0, second=0, microsecond=0)
+    hours = [own, own + timedelta(hours=1)]
+    if at - own < SETTLING:
+        hours.insert(0, own - timedelta(hours=1))
+    return hours
+
+
+def budgets_of_hour(
+    wanted: ClientHour,
+    rows: Iterable[Mapping[str, Any]],
+    inventory: Mapping[str, Mapping[str, str]],
+) -> list[tuple[str, Budget]]:
+    """The budgets opened in the hour, each with its host. *rows* are tagged; see the fold."""
+    tagged: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        tagged[row["tag"]].append(row)
+    by_host: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in tagged[EVENT]:
+        by_host[row["host"] or ""].append(row)
+    hosts = sorted({*by_host, *_hosts_of_queues(tagged[QUEUE], sorted(by_host))})
+    end = wanted.hour + timedelta(hours=1)
+    found = []
+    for host in hosts:
+        known = _settings(tagged[CONFIG], host, wanted.client_id, inventory)
+        metrics = {
+            tag: [r for r in tagged[tag] if _is_of(r, host, hosts, tagged[tag])]
+            for tag in (ERRORS, RETRIES, QUEUE)
+        }
+        signs = [_sign(row) for row in by_host[host]]
+        signs += _queue_signs(metrics[QUEUE], known)
+        budgets = budgets_of(
+            signs,
+            known,
+            errors=[_sample(r) for r in metrics[ERRORS]],
+            settled=[_settled(r) for r in tagged[AUDIT] if (r["host"] or host) == host],
+            retried=[_sample(r) for r in metrics[RETRIES]],
+        )
+        found += [(host, b) for b in budgets if wanted.hour <= b.opened_at < end]
+    return found
+
+
+def _hosts_of_queues(queues: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> set[str]:
+    """Where a client is known by its metrics alone, its target stands for the host."""
+    if len(hosts) == 1:
+        return set()
+    return {_host_part(r["instance"]) for r in queues} - set(hosts) if not hosts else set()
+
+
+def _is_of(
+    row: Mapping[str, Any],
+    host: str,
+    hosts: Sequence[str],
+    all_rows: Sequence[Mapping[str, Any]],
+) -> bool:
+    """Whether a sample is of this host's client: the only one there is, or the same name."""
+    target = _host_part(row["instance"])
+    if target and target == host:
+        return True
+    return len(hosts) == 1 and len({_host_part(r["instance"]) for r in all_rows}) == 1
+
+
+def _host_part(instance: str | None) -> str:
+    return (instance or "").rpartition(":")[0] or (instance or "")
+
+
+def _sign(row: Mapping[str, Any]) -> Sign:
+    return Sign(
+        key=row["key"],
+        kind=row["kind"],
+        at=row["at"].astimezone(UTC),
+        topic=row["topic"] or "",
+        partition=-1 if row["partition"] is None else row["partition"],
+        correlation_id=row["correlation_id"],
+        attempts_left=row["attempts_left"],
+        error=row["error"],
+        retriable=row["retriable"],
+        category=row["category"],
+        node=row["node"],
+        records=row["records"],
+        elapsed_ms=row["elapsed_ms"],
+        origin=row["origin"] or "",
+    )
+
+
+def _sample(row: Mapping[str, Any]) -> CounterSample:
+    at = row["at"].astimezone(UTC)
+    since = at - timedelta(milliseconds=row["elapsed_ms"] or 0)
+    return CounterSample(row["key"], since, at, row["value"] or 0.0)
+
+
+def _settled(row: Mapping[str, Any]) -> Settled:
+    return Settled(
+        key=row["key"],
+        at=row["at"].astimezone(UTC),
+        since=row["since"].astimezone(UTC),
+        acked=int(row["acked"] or 0),
+        failed=int(row["failed"] or 0),
+        open_records=None if row["open_records"] is None else int(row["open_records"]),
+        topic=row["topic"] or "",
+        partition=-1 if row["partition"] is None else row["partition"],
+    )
+
+
+def _queue_signs(
+    rows: Sequence[Mapping[str, Any]], known: Sequence[ProducerSettings]
+) -> list[Sign]:
+    """Samples of record-queue-time-max that say a batch waited for long before its first send."""
+    timeouts = [s.delivery_timeout_ms for s in known if s.delivery_timeout_ms is not None]
+    bar = min(timeouts) * QUEUE_SHARE if timeouts else float(QUEUE_MS)
+    return [
+        Sign(
+            key=row["key"],
+            kind=QUEUE_TIME,
+            at=row["at"].astimezone(UTC),
+            elapsed_ms=int(row["value"]),
+            origin=row["instance"] or "",
+        )
+        for row in rows
+        if row["value"] is not None and row["value"] >= bar
+    ]
+
+
+_NAMES: Final = {
+    "retries": "retries",
+    "delivery.timeout.ms": "delivery_timeout_ms",
+    "request.timeout.ms": "request_timeout_ms",
+    "linger.ms": "linger_ms",
+    "retry.backoff.ms": "retry_backoff_ms",
+    "retry.backoff.max.ms": "retry_backoff_max_ms",
+}
+_ALIASES: Final = {
+    "message.timeout.ms": "delivery.timeout.ms",
+    "queue.buffering.max.ms": "linger.ms",
+}
+"""librdkafka's own names."""
+
+
+def read_settings(
+    known_from: str, settings: Mapping[str, str], since: datetime | None = None, origin: str = ""
+) -> ProducerSettings:
+    """Settings by their Kafka names (dots or underscores); what is no number is not known."""
+    numbers: dict[str, int] = {}
+    for name, value in settings.items():
+        dotted = name.replace("_", ".")
+        field = _NAMES.get(_ALIASES.get(dotted, dotted))
+        if field is not None:
+            try:
+                numbers[field] = int(float(value))
+            except (TypeError, ValueError):
+                continue
+    version = settings.get("client.version") or settings.get("client_version")
+    known = ProducerSettings(known_from, since=since, client_version=version, origin=origin)
+    return replace(known, **numbers)  # type: ignore[arg-type]
+
+
+def _settings(
+    rows: Sequence[Mapping[str, Any]],
+    host: str,
+    client_id: str,
+    inventory: Mapping[str, Mapping[str, str]],
+) -> list[ProducerSettings]:
+    """The settings known of a client on *host*: its own, else those of its id anywhere."""
+    own = [r for r in rows if (r["host"] or "") == host]
+    chosen = own or list(rows)
+    known = [
+        read_settings(
+            r["key"], dict(r["settings"] or ()), r["at"] and r["at"].astimezone(UTC), r["origin"]
+        )
+        for r in chosen
+    ]
+    exact = [client_id] if client_id in inventory else []
+    for name in exact or sorted(p for p in inventory if fnmatchcase(client_id, p)):
+        known.append(read_settings(f"inventory/{name}", inventory[name]))
+    return known

@@ -1,0 +1,64 @@
+"""How many records a chain puts at stake, where metrics or audits tell."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
+from pipelines.rules.chains import Chain
+from pipelines.rules.endings import Settled
+from pipelines.rules.error_counter import CounterSample
+from pipelines.rules.retry_signs import RETRY, Sign
+
+
+class Stakes:
+    """Audits know the records still open; metrics give the mean size of a retried batch."""
+
+    def __init__(
+        self,
+        signs: Iterable[Sign],
+        settled: Sequence[Settled],
+        retried: Sequence[CounterSample],
+    ) -> None:
+        self._lines = sorted(s.at for s in signs if s.kind == RETRY)
+        self._settled = sorted(settled, key=lambda s: (s.at, s.key))
+        self._retried = sorted(retried, key=lambda r: (r.at, r.key))
+        self._ats = [r.at for r in self._retried]
+
+    def of(self, chain: Chain) -> int | None:
+        """Records in doubt: as the audits said last, as printed, else as retried on average."""
+        audited = self._audited(chain)
+        if audited is not None:
+            return audited
+        printed = [s.records for s in chain.signs if s.records is not None]
+        return max(printed) if printed else self._mean_batch(chain)
+
+    def _audited(self, chain: Chain) -> int | None:
+        first = chain.first
+        here = [
+            s.open_records
+            for s in self._settled
+            if first.at <= s.at <= chain.lives_until()
+            and s.topic in ("", first.topic)
+            and s.partition in (-1, first.partition)
+            and s.open_records is not None
+        ]
+        return here[-1] if here else None
+
+    def _mean_batch(self, chain: Chain) -> int | None:
+        """Records retried in the samples that hold the chain's lines, per line printed in them.
+
+        record-retry-total counts the records of a batch anew with each retry, and each retry
+        prints one line: so the ratio is the size of a batch.
+        """
+        if chain.first.kind != RETRY:
+            return None
+        start = bisect_left(self._ats, chain.first.at)
+        stop = bisect_left(self._ats, chain.last.at) + 1
+        samples = self._retried[start:stop]
+        records = sum(r.increase for r in samples)
+        if not samples or records <= 0:
+            return None
+        begun = bisect_right(self._lines, min(r.since for r in samples))
+        ended = bisect_right(self._lines, samples[-1].at)
+        return max(1, round(records / max(1, ended - begun)))
