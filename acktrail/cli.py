@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "losses": "Which messages were lost, and why.",
     "ledger": "Every message accounted for: what was sent, and what became of it.",
     "explain": "The timeline of one loss.",
+    "budgets": "Which retries are about to run out, the most urgent first.",
     "check": "Ask every expectation, alert, and fail if one has failed.",
     "alerts": "The alert outbox: list it, send what waits, try the receivers.",
     "sql": "Ask the lake in Spark SQL, read-only.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acktrail.errors import UsageError
 from pipelines.books import BOOKS
+from pipelines.gold import retry_budgets
 from pipelines.job import Job
 from pipelines.silver import (
     broker_events,
@@ -26,6 +27,7 @@ JOBS: tuple[Job, ...] = (
     client_metrics.JOB,
     broker_metrics.JOB,
     clients.JOB,
+    retry_budgets.JOB,
     *BOOKS,
 )
 

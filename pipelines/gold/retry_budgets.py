@@ -25,11 +25,13 @@ from pipelines.rules.client_budgets import (
     CONFIG,
     ERRORS,
     EVENT,
+    LEADER_BUCKET_S,
     LOWEST_QUEUE_MS,
     QUEUE,
     RETRIES,
     SETTLING,
     ClientHour,
+    Place,
     budgets_of_hour,
     hours_concerned,
 )
@@ -46,9 +48,6 @@ _QUARTER_S = 900
 _SPARK_HOUR = "yyyy-MM-dd'T'HH"
 _TOTALS = {"record-error-total": ERRORS, "record-retry-total": RETRIES}
 _QUEUE_METRIC = "record-queue-time-max"
-_LEADER_BUCKET_S = 300
-"""A partition's leader is looked up among the cluster's answers of the same five minutes."""
-
 _COLUMNS = {
     "tag": "string",
     "cluster": "string",
@@ -136,35 +135,68 @@ def budget_retries(
 ) -> DataFrame:
     """The budgets of the chains opened in the hours *keys* (all: None)."""
     metrics = _near(inputs[CLIENT_METRICS.name], keys)
-    events = _events(_near(inputs[PRODUCER_EVENTS.name], keys))
-    signs = _spread(events, keys).unionByName(_spread(_samples(_long_queues(metrics)), keys))
-    # Collected: as many rows as clients with chains, times hours. They keep all other evidence
-    # out of the shuffle, and in a quiet fleet there are none.
-    where = ["cluster", "client", "opened_hour"]
-    found = signs.select(*where).distinct().collect()
-    session = signs.sparkSession
-    concerned = F.broadcast(session.createDataFrame(found, signs.select(*where).schema))
-    totals = _samples(metrics.where(F.col("metric").isin(list(_TOTALS))))
-    states = _between(inputs[CLUSTER_STATES.name], found)
+    events = _near(inputs[PRODUCER_EVENTS.name], keys).where(F.col("kind").isin(KINDS))
+    events = events.where("at IS NOT NULL")
+    queues = _long_queues(metrics)
+    found = _found(events, queues)
+    clients = sorted({row["client_id"] for row in found})
+    hours = _hours(found, keys)
+    totals = metrics.where(F.col("metric").isin(list(_TOTALS)))
+    totals = totals.where("topic IS NULL AND node IS NULL")
+    ours = F.coalesce("client_id", F.lit("")).isin(clients)
     evidence = (
-        _with_leader(signs, states)
-        .unionByName(_spread(totals, keys).join(concerned, where, "left_semi").select(*_COLUMNS))
-        .unionByName(_configs(inputs[CLIENT_CONFIGS.name], concerned))
+        _spread(_events(events), hours)
+        .unionByName(_spread(_samples(queues.unionByName(totals).where(ours)), hours))
+        .unionByName(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours))
     )
-    return evidence.groupBy(*where).applyInArrow(
-        _rules(dict(options.inventory)), struct(RETRY_BUDGETS)
+    leaders = _leaders(inputs[CLUSTER_STATES.name], found)
+    return evidence.groupBy("cluster", "client", "opened_hour").applyInArrow(
+        _rules(dict(options.inventory), leaders), struct(RETRY_BUDGETS)
     )
+
+
+def _found(events: DataFrame, queues: DataFrame) -> list[Any]:
+    """Which clients and topics have signs, in which hours: not more than gold will have.
+
+    Collected, so that all other evidence stays out of the shuffle; a quiet fleet has none.
+    """
+    client = F.coalesce("client_id", F.lit("")).alias("client_id")
+    hour = F.date_trunc("hour", "at").alias("hour")
+    signs = events.select(client, "topic", hour).union(queues.select(client, "topic", hour))
+    return signs.distinct().collect()
+
+
+def _hours(found: Sequence[Any], keys: frozenset[str] | None) -> list[str]:
+    """The hours that can have chains: of *keys*, where given."""
+    near = {_text(row["hour"].astimezone(UTC) + n * _ONE_HOUR) for row in found for n in (-1, 0, 1)}
+    return sorted(near if keys is None else near & keys)
+
+
+def _leaders(states: DataFrame, found: Sequence[Any]) -> dict[Place, int]:
+    """The leader of each partition that has signs, for every five minutes the cluster answered."""
+    topics = sorted({row["topic"] for row in found if row["topic"]})
+    if not topics:
+        return {}
+    times = [row["hour"].astimezone(UTC) for row in found]
+    at = F.col("at")
+    near = (at >= F.lit(min(times))) & (at < F.lit(max(times) + _ONE_HOUR))
+    bucket = F.floor(F.unix_timestamp("at") / LEADER_BUCKET_S).alias("bucket")
+    leading = states.where(near & F.col("topic").isin(topics) & (F.col("leader") >= 0))
+    each = leading.groupBy("cluster", "topic", "partition", bucket)
+    answers = each.agg(F.max_by("leader", "at").alias("leader")).collect()
+    return {(r["cluster"], r["topic"], r["partition"], r["bucket"]): r["leader"] for r in answers}
 
 
 def _rules(
     inventory: Mapping[str, Mapping[str, str]],
+    leaders: Mapping[Place, int],
 ) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """The rules as Spark calls them: one client and hour in, its budgets out."""
 
     def budgets(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
         cluster, client, hour = (str(part.as_py()) for part in key)
         wanted = ClientHour(cluster, client, _hour(hour))
-        found = budgets_of_hour(wanted, table.to_pylist(), inventory)
+        found = budgets_of_hour(wanted, table.to_pylist(), inventory, leaders)
         place = {"cluster": cluster, "client_id": client, "opened_hour": hour}
         return arrow_rows(
             RETRY_BUDGETS,
@@ -179,7 +211,7 @@ def _rules(
 
 def _events(events: DataFrame) -> DataFrame:
     return _shaped(
-        events.where(F.col("kind").isin(KINDS)).where("at IS NOT NULL"),
+        events,
         tag=F.lit(EVENT),
         key=F.col("event_key"),
         origin=F.regexp_replace("record_key", "/[^/]*$", ""),
@@ -191,31 +223,15 @@ def _samples(metrics: DataFrame) -> DataFrame:
     tags = {**_TOTALS, _QUEUE_METRIC: QUEUE}
     tag = F.create_map(*(F.lit(part) for pair in tags.items() for part in pair))[F.col("metric")]
     total = F.col("metric").endswith("-total")
-    whole = metrics.where("topic IS NULL AND node IS NULL")
     return _shaped(
-        whole.where(~total | F.col("increase").isNotNull()),
+        metrics.where(~total | F.col("increase").isNotNull()),
         tag=tag,
         key=F.concat_ws("/", "source", "series", F.unix_millis("at").cast("string")),
         value=F.when(total, F.col("increase")).otherwise(F.col("value")),
     )
 
 
-def _with_leader(signs: DataFrame, states: DataFrame) -> DataFrame:
-    """The broker behind an error that names none is the partition's leader at that time."""
-    bucket = F.floor(F.unix_timestamp("at") / _LEADER_BUCKET_S)
-    leaders = (
-        states.where("leader >= 0")
-        .groupBy("cluster", "topic", "partition", bucket.alias("bucket"))
-        .agg(F.max_by("leader", "at").alias("leader"))
-    )
-    where = ["cluster", "topic", "partition", "bucket"]
-    found = signs.withColumn("bucket", bucket).join(F.broadcast(leaders), where, "left")
-    is_retry = F.col("kind").isin("retry", "split_retry")
-    node = F.coalesce("node", F.when(is_retry, F.col("leader")))
-    return found.withColumn("node", node).select(*_COLUMNS)
-
-
-def _configs(configs: DataFrame, concerned: DataFrame) -> DataFrame:
+def _configs(configs: DataFrame, hours: Sequence[str]) -> DataFrame:
     """For each client and hour: its starts until then."""
     names = {
         "retries": "retries",
@@ -236,13 +252,11 @@ def _configs(configs: DataFrame, concerned: DataFrame) -> DataFrame:
         origin=F.regexp_replace("record_key", "/[^/]*$", ""),
         settings=F.map_filter(F.create_map(*pairs), lambda _name, value: value.isNotNull()),
     ).drop("opened_hour")
-    return shaped.join(concerned, ["cluster", "client"]).where(_concerns_hour()).select(*_COLUMNS)
-
-
-def _concerns_hour() -> Column:
-    """A start counts from then on: until the last evidence of the hour's chains."""
+    listed = F.array(*(F.lit(hour) for hour in hours)).cast("array<string>")
+    spread = shaped.withColumn("opened_hour", F.explode(listed))
     hour = F.to_timestamp("opened_hour", _SPARK_HOUR)
-    return F.col("at") < hour + F.expr("INTERVAL 1 HOUR") + _span(SETTLING)
+    until = hour + F.expr("INTERVAL 1 HOUR") + _span(SETTLING)
+    return spread.where(F.col("at") < until).select(*_COLUMNS)
 
 
 def _shaped(frame: DataFrame, **given: Column) -> DataFrame:
@@ -265,18 +279,16 @@ def _shaped(frame: DataFrame, **given: Column) -> DataFrame:
     )
 
 
-def _spread(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
-    """Each row once for every hour whose chains it can concern; of *keys* only."""
+def _spread(frame: DataFrame, hours: Sequence[str]) -> DataFrame:
+    """Each row once for every hour whose chains it can concern; of *hours* only."""
     own = F.date_trunc("hour", "at")
     early = F.col("at") < own + _span(SETTLING)
-    hours = F.array(
+    concerned = F.array(
         F.when(early, own - F.expr("INTERVAL 1 HOUR")), own, own + F.expr("INTERVAL 1 HOUR")
     )
-    spread = frame.withColumn("_hour", F.explode(F.array_compact(hours)))
+    spread = frame.withColumn("_hour", F.explode(F.array_compact(concerned)))
     spread = spread.withColumn("opened_hour", F.date_format("_hour", _SPARK_HOUR)).drop("_hour")
-    if keys is not None:
-        spread = spread.where(F.col("opened_hour").isin(sorted(keys)))
-    return spread.select(*_COLUMNS)
+    return spread.where(F.col("opened_hour").isin(list(hours))).select(*_COLUMNS)
 
 
 def _near(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
@@ -285,15 +297,6 @@ def _near(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
         return frame
     near = {_text(_hour(key) + n * _ONE_HOUR) for key in keys for n in (-1, 0, 1)}
     return frame.where(F.col("hour").isin(sorted(near)))
-
-
-def _between(states: DataFrame, concerned: Sequence[Any]) -> DataFrame:
-    """The cluster's answers around the hours that have chains."""
-    hours = [_hour(row["opened_hour"]) for row in concerned]
-    if not hours:
-        return states.where("false")
-    first, last = min(hours) - _ONE_HOUR, max(hours) + 2 * _ONE_HOUR
-    return states.where((F.col("at") >= F.lit(first)) & (F.col("at") < F.lit(last)))
 
 
 def _hour(text: str) -> datetime:

@@ -13,7 +13,13 @@ from pipelines.rules.budget import Budget, budgets_of
 from pipelines.rules.chains import LONGEST
 from pipelines.rules.endings import Settled
 from pipelines.rules.error_counter import CounterSample
-from pipelines.rules.retry_signs import QUEUE_TIME, ProducerSettings, Sign
+from pipelines.rules.retry_signs import (
+    QUEUE_TIME,
+    RETRY,
+    SPLIT_RETRY,
+    ProducerSettings,
+    Sign,
+)
 
 WARM_UP: Final = 2 * LONGEST
 """How long before its hour the rules begin to read: every batch alive then is known by then."""
@@ -26,6 +32,12 @@ QUEUE_MS: Final = 30_000
 """The same where the delivery timeout is not known: a quarter of the default."""
 LOWEST_QUEUE_MS: Final = 250
 """Below this no queue time matters, even to a delivery timeout of one second."""
+
+LEADER_BUCKET_S: Final = 300
+"""A partition's leader is looked up among the cluster's answers of the same five minutes."""
+
+Place = tuple[str, str, int, int]
+"""Cluster, topic, partition, number of the five minutes."""
 
 EVENT, CONFIG, ERRORS, RETRIES, QUEUE, AUDIT = (
     "event", "config", "errors", "retries", "queue", "audit",
@@ -54,8 +66,12 @@ def budgets_of_hour(
     wanted: ClientHour,
     rows: Iterable[Mapping[str, Any]],
     inventory: Mapping[str, Mapping[str, str]],
+    leaders: Mapping[Place, int],
 ) -> list[tuple[str, Budget]]:
-    """The budgets opened in the hour, each with its host. *rows* are tagged; see the fold."""
+    """The budgets opened in the hour, each with its host. *rows* are tagged; see the fold.
+
+    The broker behind an error that names none is the partition's leader at that time.
+    """
     tagged: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         tagged[row["tag"]].append(row)
@@ -71,7 +87,7 @@ def budgets_of_hour(
             tag: [r for r in tagged[tag] if _is_of(r, host, hosts, tagged[tag])]
             for tag in (ERRORS, RETRIES, QUEUE)
         }
-        signs = [_sign(row) for row in by_host[host]]
+        signs = [_sign(row, leaders) for row in by_host[host]]
         signs += _queue_signs(metrics[QUEUE], known)
         budgets = budgets_of(
             signs,
@@ -108,7 +124,11 @@ def _host_part(instance: str | None) -> str:
     return (instance or "").rpartition(":")[0] or (instance or "")
 
 
-def _sign(row: Mapping[str, Any]) -> Sign:
+def _sign(row: Mapping[str, Any], leaders: Mapping[Place, int]) -> Sign:
+    node = row["node"]
+    if node is None and row["kind"] in (RETRY, SPLIT_RETRY):
+        bucket = int(row["at"].timestamp()) // LEADER_BUCKET_S
+        node = leaders.get((row["cluster"], row["topic"], row["partition"], bucket))
     return Sign(
         key=row["key"],
         kind=row["kind"],
@@ -120,7 +140,7 @@ def _sign(row: Mapping[str, Any]) -> Sign:
         error=row["error"],
         retriable=row["retriable"],
         category=row["category"],
-        node=row["node"],
+        node=node,
         records=row["records"],
         elapsed_ms=row["elapsed_ms"],
         origin=row["origin"] or "",

@@ -1,0 +1,85 @@
+"""Read `retry_budgets` and what the fleet view joins with it, without a JVM."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from acktrail.contracts import Table
+from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
+from acktrail.lake import Lake
+from acktrail.window import hour_of
+from pipelines.rules.budget import Budget
+from pipelines.rules.fleet import LONG, Burning, Front, Growth, Level, fronts_of
+
+_BUDGET = tuple(f.name for f in fields(Budget))
+_CLIENT = ("record-retry-total", "record-error-total")
+_BROKER = ("failed-produce-requests-total", "request-errors-total")
+_GAUGE = "under-min-isr-partitions"
+
+
+def read_budgets(lake: Lake, since: datetime, as_of: datetime) -> list[Burning]:
+    """The budgets opened between *since* and *as_of*."""
+    hours = (ds.field("opened_hour") >= hour_of(since)) & (
+        ds.field("opened_hour") <= hour_of(as_of)
+    )
+    opened = (ds.field("opened_at") >= since) & (ds.field("opened_at") <= as_of)
+    rows = lake.read(RETRY_BUDGETS, hours & opened).to_pylist()
+    return [_burning(row) for row in rows]
+
+
+def _burning(row: dict[str, Any]) -> Burning:
+    values = {name: _utc(row[name]) for name in _BUDGET}
+    values["evidence"] = tuple(row["evidence"] or ())
+    return Burning(row["cluster"], row["host"], row["client_id"], Budget(**values))
+
+
+def _utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def read_fronts(lake: Lake, burning: list[Burning], as_of: datetime) -> list[Front]:
+    """The fleet view of *burning* at *as_of*, with an hour of metrics."""
+    if not burning:
+        return []
+    client = [_growth(r, "client_id") for r in _samples(lake, CLIENT_METRICS, _CLIENT, as_of)]
+    rows = _samples(lake, BROKER_METRICS, (*_BROKER, _GAUGE), as_of)
+    produce = [r for r in rows if r.get("request") in (None, "Produce")]
+    broker = [_growth(r, "broker") for r in produce if r["metric"] in _BROKER]
+    levels = [
+        Level(r["cluster"], str(r["broker"]), r["metric"], _utc(r["at"]), r["value"])
+        for r in rows
+        if r["metric"] == _GAUGE and r["value"] is not None
+    ]
+    return fronts_of(burning, client, broker, levels, as_of)
+
+
+def _growth(row: dict[str, Any], who: str) -> Growth:
+    return Growth(
+        cluster=row["cluster"],
+        who=str(row[who] if row[who] is not None else ""),
+        metric=row["metric"],
+        at=_utc(row["at"]),
+        increase=row["increase"] or 0.0,
+        error=row.get("error") or "",
+    )
+
+
+def _samples(
+    lake: Lake, table: Table, metrics: tuple[str, ...], as_of: datetime
+) -> list[dict[str, Any]]:
+    """Samples of a client or broker as a whole, of the last hour."""
+    hours = [hour_of(as_of - LONG), hour_of(as_of)]
+    where = ds.field("hour").isin(hours) & ds.field("metric").isin(list(metrics))
+    where &= (ds.field("at") > as_of - LONG) & (ds.field("at") <= as_of)
+    where &= ds.field("topic").is_null()
+    return list(lake.read(table, where).to_pylist())
+
+
+def look_back(hours: float) -> timedelta:
+    """How far back budgets are read."""
+    return timedelta(hours=hours)
