@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "explain": "The timeline of one loss.",
     "budgets": "Which retries are about to run out, the most urgent first.",
     "check": "Ask every expectation, alert, and fail if one has failed.",
+    "watch": "Read, run and check every few seconds, and alert at once.",
     "alerts": "The alert outbox: list it, send what waits, try the receivers.",
     "sql": "Ask the lake in Spark SQL, read-only.",
     "lake": "Show and keep the lake's tables.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,11 +24,24 @@ def ask(
     lake: Lake, as_of: datetime, policy_file: Path | None, runbooks: str, docs: Path | None = None
 ) -> list[CheckResult]:
     """The results of every check at *as_of*, also appended to `check_results`."""
-    policy, suites = policy_and_suites(policy_file)
-    asked = Asked(Question(as_of, policy.window), policy, runbooks)
-    results = validate(suites, lake, asked, docs)
+    results = answers(lake, as_of, policy_file, runbooks, docs)
     keep(lake, results, as_of)
     return results
+
+
+def answers(
+    lake: Lake,
+    as_of: datetime,
+    policy_file: Path | None,
+    runbooks: str,
+    docs: Path | None = None,
+    tables: Collection[str] | None = None,
+) -> list[CheckResult]:
+    """The results of every check (on *tables* alone, where given), kept nowhere."""
+    policy, suites = policy_and_suites(policy_file)
+    asked = Asked(Question(as_of, policy.window), policy, runbooks)
+    chosen = [s for s in suites if tables is None or s.table.name in tables]
+    return validate(chosen, lake, asked, docs)
 
 
 def policy_and_suites(policy_file: Path | None) -> tuple[Policy, tuple[Suite, ...]]:

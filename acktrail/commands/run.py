@@ -83,12 +83,35 @@ class SparkOnDemand:
             self._session = session.build(self._master, self._conf)
         return self._session
 
+    def renew(self) -> None:
+        """Drop a session whose JVM is gone; the next call makes another. A live one is kept."""
+        from pyspark.errors import PySparkException
+
+        if self._session is None:
+            return
+        try:
+            self._session.range(1).count()
+        except (PySparkException, OSError, RuntimeError, TypeError, AttributeError):
+            self._session = None
+            _forget_gateway()
+
     def __enter__(self) -> Callable[[], SparkSession]:
         return self
 
     def __exit__(self, *_error: object) -> None:
         if self._session is not None:
             self._session.stop()
+
+
+def _forget_gateway() -> None:
+    """PySpark keeps the gateway of a dead JVM, and would use it for the next session."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession as Session
+
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    Session._instantiatedSession = None
 
 
 def job_options(loaded: Loaded) -> Options:
