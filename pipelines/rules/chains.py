@@ -28,6 +28,9 @@ from pipelines.rules.retry_signs import (
 LONGEST = timedelta(minutes=30)
 """No chain is followed for longer, whatever the delivery timeout: it bounds what is reread."""
 
+_RECONNECTED = timedelta(seconds=12)
+"""A connection is tried again after a second; one that gets no answer fails after ten."""
+
 _PRINTING = timedelta(seconds=1)
 """How late a line may be printed."""
 
@@ -87,7 +90,7 @@ class Chain:
 
 def chains_of(signs: Iterable[Sign], known: Sequence[ProducerSettings]) -> list[Chain]:
     """The chains of one client, by the time they opened. The order of *signs* does not matter."""
-    distinct = {s.key: s for s in signs if s.kind in OPENING_KINDS}
+    distinct = {s.key: s for s in signs if s.kind in OPENING_KINDS and not _at_bootstrap(s)}
     ordered = sorted(distinct.values(), key=_order)
     everything: list[Chain] = []
     live: dict[_Place, list[Chain]] = {}
@@ -106,7 +109,13 @@ def chains_of(signs: Iterable[Sign], known: Sequence[ProducerSettings]) -> list[
         found.quiet_at = _due(found, sign)
         live[_place(sign)] = here
     _keep_waiting(everything)
+    _wait_in_line(everything)
     return everything
+
+
+def _at_bootstrap(sign: Sign) -> bool:
+    """Brokers known by address only have negative ids; no batch ever waits for one."""
+    return sign.kind == CONNECTION_FAILURE and sign.node is not None and sign.node < 0
 
 
 def _order(sign: Sign) -> tuple[datetime, int, int, str]:
@@ -200,7 +209,9 @@ def _split_parent(live: dict[_Place, list[Chain]], sign: Sign) -> Chain | None:
 
 
 def _due(chain: Chain, sign: Sign) -> datetime:
-    """When the answer to the announced retry must be there, if a broker answers at all."""
+    """When the next sign must be there, if nothing has got better."""
+    if sign.kind == CONNECTION_FAILURE:
+        return max(chain.quiet_at, sign.at + _RECONNECTED)
     wait = backoff(chain.settings, chain.attempt).highest + request_timeout_ms(chain.settings)
     return max(chain.quiet_at, sign.at + milliseconds(wait))
 
@@ -214,12 +225,38 @@ def _keep_waiting(chains: Sequence[Chain]) -> None:
     for chain in chains:
         if chain.first.kind != RETRY or not chain.last.waited:
             continue
+        # While the broker cannot be reached, the announced retry is not even sent.
         for failure in failures[bisect_left(times, chain.last.at) :]:
             if failure.at > min(chain.quiet_at, chain.lives_until()):
                 break
             if chain.last.node in (None, failure.node):
                 chain.companions.append(failure)
                 chain.quiet_at = _due(chain, failure)
+
+
+def _wait_in_line(chains: Sequence[Chain]) -> None:
+    """Batches of one partition keep their order: those behind a burning one say nothing.
+
+    So chains that overlap on a partition go quiet together, each within its own time.
+    """
+    together: dict[_Place, list[Chain]] = {}
+    last_words: dict[_Place, datetime] = {}
+    for chain in (c for c in chains if c.first.kind == RETRY):
+        place = _place(chain.first)
+        group = together.setdefault(place, [])
+        if group and chain.first.at > last_words[place]:
+            _go_quiet_together(group)
+            group.clear()
+        last_words[place] = max(last_words.get(place, chain.quiet_at), chain.quiet_at)
+        group.append(chain)
+    for group in together.values():
+        _go_quiet_together(group)
+
+
+def _go_quiet_together(group: Sequence[Chain]) -> None:
+    last_word = max(c.quiet_at for c in group)
+    for chain in group:
+        chain.quiet_at = max(chain.quiet_at, min(last_word, chain.lives_until()))
 
 
 def _default_retries(sign: Sign) -> int | None:

@@ -142,8 +142,28 @@ def test_a_batch_that_cannot_be_sent_is_kept_waiting_by_connection_failures() ->
         for n in range(1, 90)
     ]
     chain = next(c for c in chains_of([lost, *refused], [DEFAULTS]) if c.first is lost)
-    assert chain.quiet_at >= NOON + timedelta(seconds=110)
+    assert chain.quiet_at >= NOON + timedelta(seconds=100)
     assert len(chain.companions) == 89
+
+
+def test_batches_behind_a_burning_one_are_not_quiet() -> None:
+    """As seen with real clients: the first is retried, those in flight behind it print once."""
+    head = [line(n, MAX - 1 - n, n + 10) for n in range(60)]
+    behind = [line(0.01 * n, MAX - 1, n) for n in range(1, 4)]
+    chains = chains_of([*head, *behind], [DEFAULTS])
+    assert len(chains) == 4
+    assert all(c.quiet_at > NOON + timedelta(seconds=85) for c in chains)
+
+
+def test_a_batch_answered_long_ago_is_quiet_although_another_burns() -> None:
+    answered = line(0, MAX - 1, 1)
+    burning = [line(60 + n, MAX - 1 - n, n + 10) for n in range(30)]
+    chain = chains_of([answered, *burning], [DEFAULTS])[0]
+    assert chain.quiet_at < NOON + timedelta(seconds=40)
+
+
+def test_an_unreachable_bootstrap_address_holds_no_batch() -> None:
+    assert chains_of([Sign("k", "connection_failure", NOON, node=-1)], [DEFAULTS]) == []
 
 
 WAITS = [
