@@ -14,6 +14,7 @@ from acktrail.contracts.gold import (
     DELIVERY_LEDGER,
     LOSS_EVENTS,
     LOSS_INCIDENTS,
+    OFFSET_ACCOUNTS,
     PRODUCER_RELIABILITY,
     VERDICT_CHANGES,
 )
@@ -34,6 +35,7 @@ from pipelines.gold.ledger_touched import concerned_buckets as concerned_account
 from pipelines.gold.loss_events import concerned_buckets as concerned_losses
 from pipelines.gold.loss_events import explain_losses
 from pipelines.gold.loss_incidents import gather_incidents
+from pipelines.gold.offset_accounts import account_offsets, hours_of_answers
 from pipelines.gold.producer_reliability import hours_with_news, join_evidence
 from pipelines.gold.verdict_changes import note_changes
 from pipelines.job import Diff, Fold, Job, Map, everything
@@ -65,6 +67,12 @@ BOOKS: tuple[Job, ...] = (
         PRODUCER_RELIABILITY,
         hours_with_news,
         join_evidence,
+    ),
+    Fold(
+        (CLUSTER_STATES, GROUP_OFFSETS, AUDIT_PARTS),
+        OFFSET_ACCOUNTS,
+        hours_of_answers,
+        account_offsets,
     ),
     Fold(
         (AUDIT_REPORTS, METRIC_SAMPLES, LOG_RECORDS, CLUSTER_STATES),

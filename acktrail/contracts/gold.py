@@ -152,6 +152,48 @@ DELIVERY_LEDGER = Table(
     ),
 )
 
+OFFSET_ACCOUNTS = Table(
+    name="offset_accounts",
+    layer="gold",
+    writer="spark",
+    doc="What offsets alone tell, audited or not: growth of each partition, and how far groups came.",
+    grain=("cluster", "topic", "partition", "group", "hour"),
+    partition=("hour",),
+    columns=(
+        _CLUSTER,
+        Column("topic", "string", "Topic.", required=True),
+        Column("partition", "long", "Partition.", required=True),
+        _GROUP,
+        Column(
+            "first_offset",
+            "long",
+            "End of the log, or commit of the group, first seen in the hour.",
+        ),
+        Column("last_offset", "long", "The same, last seen in the hour."),
+        Column(
+            "moved",
+            "long",
+            "last_offset - first_offset; negative where the log was cut or a group reset.",
+        ),
+        Column(
+            "behind", "long", "For a group: the log's last end in the hour minus its last commit."
+        ),
+        Column(
+            "scanned_offsets",
+            "long",
+            "For the log: offsets that scans begun in the hour have read.",
+        ),
+        Column("scanned_records", "long", "For the log: records they found."),
+        Column(
+            "gaps",
+            "long",
+            "scanned_offsets - scanned_records: compaction or transaction markers, or else an alert.",
+        ),
+        Column("answers", "long", "Answers of the cluster in the hour.", required=True),
+        Column("hour", "string", "UTC hour.", required=True),
+    ),
+)
+
 LOSS_EVENTS = Table(
     name="loss_events",
     layer="gold",
@@ -306,6 +348,7 @@ PRODUCER_RELIABILITY = Table(
 GOLD = (
     RETRY_BUDGETS,
     DELIVERY_LEDGER,
+    OFFSET_ACCOUNTS,
     LOSS_EVENTS,
     LOSS_INCIDENTS,
     VERDICT_CHANGES,
