@@ -100,7 +100,7 @@ def test_fifty_slices_out_of_order_equal_one_rebuild(spark: SparkSession, tmp_pa
     dealt = _dealt(bronze(worlds), 50, random.Random(7))
     for number, part in enumerate(dealt):
         _append(sliced, part)
-        if number in (3, 14, 31):
+        if number in (9, 34):
             run(sliced, spark, ALL, AS_OF + timedelta(minutes=number))
     _append(sliced, bronze({"late": late}), only="audit_reports")
     run(sliced, spark, ALL, AS_OF + timedelta(hours=1))
