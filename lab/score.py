@@ -15,13 +15,6 @@ from typing import Any
 
 Row = Mapping[str, Any]
 
-# What the application was told says why it was lost, whatever the scenario set out to do.
-_TOLD_CAUSES = (
-    ("Expiring ", "delivery_timeout"),
-    ("not present in metadata", "metadata_timeout"),
-    ("Failed to allocate memory", "buffer_exhausted"),
-)
-
 
 @dataclass(frozen=True)
 class Score:
@@ -58,12 +51,10 @@ def score(evidence: Path, losses: Sequence[Row], accounts: Sequence[Row]) -> Sco
     for producer in scenario["producers"]:
         own = [m for m in messages if m["producer"] == producer["name"]]
         session = f"vp-{producer['prefix']}"
-        expected = scenario["expect"].get(producer["name"], {}).get("cause", "none")
         added = _of_producer(
             own,
             [r for r in losses if r["session"] == session],
             [r for r in accounts if r["session"] == session and not r["group"]],
-            expected,
         )
         sums = truth["sums"][producer["name"]]
         added["duplicates"] = sums["records"] - sums["in_log"]
@@ -86,9 +77,9 @@ def _messages(evidence: Path) -> list[Row]:
 
 
 def _of_producer(
-    messages: Sequence[Row], losses: Sequence[Row], accounts: Sequence[Row], expected: str
+    messages: Sequence[Row], losses: Sequence[Row], accounts: Sequence[Row]
 ) -> dict[str, Any]:
-    lost = {m["seq"] for m in messages if not m["in_log"]}
+    lost = {m["seq"] for m in messages if m["lost"]}
     said: dict[int, str] = {}
     false = 0
     received = {m["seq"]: m["received"] for m in messages}
@@ -100,9 +91,7 @@ def _of_producer(
                 false += 1
     known = sum(row["sent"] for row in accounts)
     seen = {seq for seq in lost if seq < known}
-    right, wrong = _causes(
-        [m for m in messages if m["seq"] in seen and m["seq"] in said], said, expected
-    )
+    right, wrong = _causes((m for m in messages if m["seq"] in seen & set(said)), said)
     return {
         "sent": len(messages),
         "lost": len(seen),
@@ -121,13 +110,11 @@ def _of_producer(
     }
 
 
-def _causes(
-    lost: Iterable[Row], said: Mapping[int, str], expected: str
-) -> tuple[int, dict[str, int]]:
-    """Ranges of lost ids with one expected cause: how many got it, and what others got."""
+def _causes(lost: Iterable[Row], said: Mapping[int, str]) -> tuple[int, dict[str, int]]:
+    """Ranges of lost ids with one true cause: how many got it, and what others got."""
     right, wrong = 0, dict[str, int]()
-    wanted = [(m["seq"], _expected(m, expected)) for m in sorted(lost, key=lambda m: m["seq"])]
-    ranges = groupby(enumerate(wanted), key=lambda e: (e[1][0] - e[0], e[1][1]))
+    true = [(m["seq"], m["cause"]) for m in sorted(lost, key=lambda m: int(m["seq"]))]
+    ranges = groupby(enumerate(true), key=lambda e: (e[1][0] - e[0], e[1][1]))
     for (_, cause), together in ranges:
         given = {said[seq] for _, (seq, _) in together}
         if given == {cause}:
@@ -136,13 +123,6 @@ def _causes(
             pair = f"{cause} → {', '.join(sorted(given))}"
             wrong[pair] = wrong.get(pair, 0) + 1
     return right, wrong
-
-
-def _expected(message: Row, cause: str) -> str:
-    for sign, told in _TOLD_CAUSES:
-        if sign in (message["error_message"] or ""):
-            return told
-    return cause
 
 
 def totals(scores: Sequence[Score]) -> dict[str, Any]:
