@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import http.server
+import json
 import shutil
 import socket
 import ssl
@@ -11,9 +12,11 @@ import subprocess
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def free_port() -> int:
@@ -88,10 +91,61 @@ class PrometheusServer:
             self._process = None
 
 
+class AlertmanagerServer:
+    """Debian's Alertmanager, with nobody to notify."""
+
+    def __init__(self, directory: Path) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start and wait until it is ready."""
+        config = self._directory / "alertmanager.yml"
+        config.write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
+        log = self._directory / "alertmanager.log"
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [
+                    _program("prometheus-alertmanager"),
+                    f"--config.file={config}",
+                    f"--storage.path={self._directory / 'data'}",
+                    f"--web.listen-address=127.0.0.1:{self.port}",
+                    "--cluster.listen-address=",
+                ],
+                stdout=out,
+                stderr=out,
+            )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.url}/-/ready", timeout=1):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.05)
+        raise AssertionError(f"alertmanager did not start: {log.read_text()[-2000:]}")
+
+    def stop(self) -> None:
+        """Stop it, if it runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def active(self, **labels: str) -> list[dict[str, Any]]:
+        """The alerts that are active now, with these labels."""
+        filters = [("filter", f'{name}="{value}"') for name, value in labels.items()]
+        query = urllib.parse.urlencode([("active", "true"), *filters])
+        with urllib.request.urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=10) as answer:
+            found: list[dict[str, Any]] = json.load(answer)
+        return found
+
+
 def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise AssertionError(f"{name} is not installed: apt-get install prometheus")
+        raise AssertionError(f"{name} is not installed: `make servers` installs it")
     return found
 
 
