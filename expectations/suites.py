@@ -10,9 +10,13 @@ from acktrail.contracts.gold import (
     RETRY_BUDGETS,
     VERDICT_CHANGES,
 )
-from acktrail.contracts.runs import COVERAGE
+from acktrail.contracts.runs import COVERAGE, RUNS
 from acktrail.contracts.silver import CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
 from expectations import views
+from expectations.domain.counts import (
+    ExpectEveryRowAccountedFor,
+    ExpectNothingUnreadableDropped,
+)
 from expectations.domain.errors import ExpectNoNonRetriableError
 from expectations.domain.evidence import (
     ExpectClientsMatchedAcrossSources,
@@ -152,6 +156,21 @@ SUITES: tuple[Suite, ...] = (
             warn(
                 ExpectClocksWithinBound(),
                 "A clock is ahead: the order of events around it is not to be trusted.",
+            ),
+        ),
+    ),
+    Suite(
+        RUNS,
+        views.runs,
+        needs="any evidence",
+        checks=(
+            fail(
+                ExpectEveryRowAccountedFor(),
+                "Evidence vanished inside a job: its answers are incomplete.",
+            ),
+            warn(
+                ExpectNothingUnreadableDropped(),
+                "Evidence was collected that a job could not read.",
             ),
         ),
     ),

@@ -89,6 +89,12 @@ def coverage(lake: Lake, question: Question) -> pd.DataFrame | None:
     return covered.assign(computed_at=computed)
 
 
+def runs(lake: Lake, question: Question) -> pd.DataFrame | None:
+    """The runs that were asked for within the window."""
+    asked = ds.field("as_of")
+    return frame(lake, RUNS, (asked >= question.since) & (asked <= question.as_of))
+
+
 def unread_records(lake: Lake, question: Question) -> pd.DataFrame | None:
     """What looked like evidence in the window and could not be read."""
     lately = ds.field("day") >= day_of(question.since)

@@ -7,10 +7,10 @@ from gold_rows import NOW, ago, row
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS, PRODUCER_RELIABILITY
-from acktrail.contracts.runs import COVERAGE
+from acktrail.contracts.runs import COVERAGE, RUNS
 from acktrail.contracts.silver import CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
 from acktrail.contracts.vocabulary import Outcome, State
-from expectations.domain import errors, evidence, ledger, losses, rates
+from expectations.domain import counts, errors, evidence, ledger, losses, rates
 
 AT = NOW.isoformat()
 
@@ -228,6 +228,29 @@ COVERED = {
 def test_the_evidence(case):
     expectation, record, found = COVERED[case]
     assert outcomes(expectation, COVERAGE, {**SEEN, **record}, computed_at=NOW) == found
+
+
+DROPPED = {
+    # case: shape, in, out, dropped -> vanished, unreadable
+    "all written": ("map", 5, 5, {}, False, False),
+    "one became two": ("map", 5, 6, {"further": "1"}, False, False),
+    "one became two and another is gone": ("map", 5, 5, {"further": "1"}, True, False),
+    "dropped on purpose": ("map", 5, 3, {"nothing_here": "2"}, False, False),
+    "dropped as unreadable": ("map", 5, 4, {"unreadable_ids": "1"}, False, True),
+    "gone": ("map", 5, 3, {"nothing_here": "1"}, True, False),
+    "a fold sums up": ("fold", 5, 1, {}, False, False),
+}
+
+
+@pytest.mark.parametrize("case", DROPPED)
+def test_the_counts_of_the_runs(case):
+    shape, rows_in, rows_out, dropped, vanished, unreadable = DROPPED[case]
+    run = {"job": "j", "shape": shape, "rows_in": rows_in, "rows_out": rows_out}
+    run["dropped"] = list(dropped.items())
+    found = outcomes(counts.ExpectEveryRowAccountedFor, RUNS, run)
+    assert found == (["rows_vanished:j"] if vanished else [])
+    found = outcomes(counts.ExpectNothingUnreadableDropped, RUNS, run)
+    assert found == (["rows_unreadable:j"] if unreadable else [])
 
 
 def test_every_known_log_line_is_parsed():
