@@ -1,0 +1,195 @@
+"""The DAGs in a real Airflow, on a lake with the recorded incident and a real Alertmanager."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from acktrail.contracts import TABLES
+from acktrail.lake import Lake
+from tests.dags.airflow_session import ROOT, AirflowSession, Answer
+from tests.dags.conftest import Place
+
+AUDIT = "acktrail_audit_5min"
+DAGS = {AUDIT, "acktrail_lake_daily", "acktrail_backfill"}
+TICK = "2026-11-16T07:00:00+00:00"
+PARSE_S = 0.5
+
+NOWHERE = """
+[lake]
+uri = "s3://nowhere/lake"
+[lake.storage_options]
+aws_endpoint_url = "http://127.0.0.1:9"
+aws_allow_http = "true"
+aws_region = "us-east-1"
+aws_access_key_id = "nobody"
+aws_secret_access_key = "nothing"
+max_retries = "0"
+"""
+
+
+def _installed_steps() -> list[str]:
+    """The commands of the page, from the DAG files on."""
+    page = (ROOT / "docs" / "airflow.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^ +\$ ((?:cp|airflow) .*)$", page, re.MULTILINE)
+    assert len(steps) >= 8
+    return steps
+
+
+def _installed(step: str, place: Place) -> str:
+    """A step of the page with the paths of this test."""
+    return (
+        step.replace("/opt/acktrail/bin/acktrail", str(place.command))
+        .replace("/etc/acktrail/acktrail.toml", str(place.config))
+        .replace("airflow_dags/", f"{ROOT}/airflow_dags/")
+    )
+
+
+@pytest.fixture(scope="session")
+def installed(airflow: AirflowSession, place: Place) -> dict[str, Answer]:
+    """What each step of the page printed."""
+    answers = {}
+    for step in _installed_steps():
+        line = _installed(step, place)
+        if step.startswith("airflow "):
+            answers[step] = airflow.airflow(*shlex.split(line)[1:])
+            assert answers[step].code == 0, f"{step}:\n{answers[step].output}"
+        else:
+            subprocess.run(line, shell=True, check=True, env={"AIRFLOW_HOME": str(airflow.home)})
+    return answers
+
+
+def _audit(airflow: AirflowSession, place: Place) -> Answer:
+    """The same five-minute run, asked as of the end of the recording."""
+    return airflow.airflow("dags", "test", AUDIT, TICK, "-c", json.dumps({"as_of": place.as_of}))
+
+
+def _versions(place: Place, *layers: str) -> dict[str, int | None]:
+    lake = Lake(place.lake)
+    return {table.name: lake.version(table) for table in TABLES if table.layer in layers}
+
+
+def _outbox(place: Place) -> int | None:
+    return _versions(place, "runs")["alerts"]
+
+
+def _events(airflow: AirflowSession) -> dict[str, int]:
+    """Asset events so far, by the table they speak of."""
+    return dict(
+        airflow.rows(
+            "SELECT asset.uri, count(*) FROM asset_event"
+            " JOIN asset ON asset.id = asset_event.asset_id GROUP BY asset.uri"
+        )
+    )
+
+
+def test_airflow_reads_every_file_quickly_and_without_errors(airflow, installed):
+    assert "No data found" in installed["airflow dags list-import-errors"].output
+    bag = json.loads(airflow.airflow("bag", str(airflow.dags)).output.splitlines()[-1])
+    assert bag["errors"] == {}
+    assert set(bag["dags"]) == DAGS
+    assert max(bag["seconds"].values()) < PARSE_S, bag["seconds"]
+    for dag in bag["dags"].values():
+        assert dag["max_active_runs"] == 1
+        assert dag["catchup"] is False
+        assert "safe to clear" in dag["on_call"]
+    assert bag["dags"][AUDIT]["tasks"] == {"agent": ["run"], "run": ["check"], "check": []}
+
+
+def test_the_housekeeping_of_the_page_is_done(airflow, installed):
+    run = airflow.last_run("acktrail_lake_daily")
+    assert run.state == "success"
+    assert run.tasks == {
+        **dict.fromkeys(("optimize", "expire", "vacuum"), "success"),
+        "data_docs": "skipped",
+    }
+
+
+def test_the_audit_goes_red_with_its_findings_and_the_alert_is_there(airflow, installed, place):
+    said = _audit(airflow, place)
+    run = airflow.last_run(AUDIT)
+    assert run.tasks == {"agent": "skipped", "run": "success", "check": "failed"}, said.output
+    assert run.tries["check"] == 1, "a verdict is not tried again"
+    findings = run.xcoms["check", "findings"]
+    assert findings
+    for finding in findings:
+        assert f"{finding['check']} ({finding['table']}): {finding['sentence']}" in said.output
+        assert f"Runbook: {finding['runbook']}" in said.output
+    assert run.xcoms["check", "runbooks"][0].startswith("https://runbooks.example/")
+    told = {alert["labels"]["check"] for alert in place.alertmanager.active().values()}
+    assert {finding["check"] for finding in findings} <= told
+    jobs = {record["job"] for record in run.xcoms["run", "return_value"]}
+    changed = {uri.rpartition("/")[2] for uri in _events(airflow)}
+    assert changed
+    assert changed <= jobs
+
+    # The same run again: nothing changes, and nobody is told anything new.
+    tables, outbox = _versions(place, "bronze", "silver", "gold"), _outbox(place)
+    events, alerts = _events(airflow), place.alertmanager.active()
+    _audit(airflow, place)
+    assert airflow.last_run(AUDIT).tasks == run.tasks
+    assert _versions(place, "bronze", "silver", "gold") == tables
+    assert _outbox(place) == outbox
+    assert _events(airflow) == events
+    again = place.alertmanager.active()
+    assert {key: alert["startsAt"] for key, alert in again.items()} == {
+        key: alert["startsAt"] for key, alert in alerts.items()
+    }
+
+
+def test_a_lake_that_does_not_answer_is_tried_again_until_it_does(airflow, installed, place):
+    place.config.write_text(NOWHERE, encoding="utf-8")
+    try:
+        airflow.send("dags", "test", "acktrail_lake_daily", TICK)
+        airflow.wait_for(
+            lambda: airflow.last_run("acktrail_lake_daily").tasks["optimize"] == "up_for_retry", 90
+        )
+    finally:
+        place.config.write_text(place.settings(), encoding="utf-8")
+    said = airflow.receive()
+    run = airflow.last_run("acktrail_lake_daily")
+    assert "Will be tried again: SourceUnavailable" in said.output
+    assert run.state == "success", said.output
+    assert run.tries["optimize"] == 2
+    assert run.tries["vacuum"] == 1
+
+
+def test_broken_settings_fail_at_once(airflow, installed, place):
+    place.config.write_text(place.settings() + "[lakes]\n", encoding="utf-8")
+    try:
+        said = airflow.airflow("dags", "test", AUDIT)
+    finally:
+        place.config.write_text(place.settings(), encoding="utf-8")
+    run = airflow.last_run(AUDIT)
+    assert run.tasks == {"agent": "skipped", "run": "failed", "check": "upstream_failed"}
+    assert run.tries["run"] == 1
+    assert "lakes: there is no such setting" in said.output
+
+
+def test_a_missing_variable_says_where_it_was_looked_for(airflow, installed, place):
+    airflow.airflow("variables", "delete", "acktrail_command")
+    try:
+        said = airflow.airflow("dags", "test", AUDIT)
+    finally:
+        airflow.airflow("variables", "set", "acktrail_command", str(place.command))
+    run = airflow.last_run(AUDIT)
+    assert run.tasks["run"] == "failed"
+    assert run.tries["run"] == 1
+    assert "the Airflow Variable `acktrail_command`   not set" in said.output
+    assert "ACKTRAIL_COMMAND in the worker's environment   not set" in said.output
+
+
+def test_a_window_made_anew_is_the_same(airflow, installed, place):
+    lake = Lake(place.lake)
+    before = {t.name: lake.read(t).num_rows for t in TABLES if t.layer == "gold" and lake.exists(t)}
+    window = {"start": "2026-11-16T00:00Z", "end": "2026-11-17T00:00Z"}
+    said = airflow.airflow("dags", "test", "acktrail_backfill", "-c", json.dumps(window))
+    run = airflow.last_run("acktrail_backfill")
+    assert run.tasks == {"rebuild": "success"}, said.output
+    assert {r["said"] for r in run.xcoms["rebuild", "return_value"]} == {"rebuilt"}
+    after = {t.name: lake.read(t).num_rows for t in TABLES if t.layer == "gold" and lake.exists(t)}
+    assert after == before
