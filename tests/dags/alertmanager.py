@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+from tests.integration.servers import free_port
 
 
 class Alertmanager:
@@ -19,9 +20,7 @@ class Alertmanager:
     def __init__(self, directory: Path) -> None:
         program = shutil.which("prometheus-alertmanager")
         assert program, "not installed: apt-get install prometheus-alertmanager"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         config = directory / "alertmanager.yml"
         config.write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")

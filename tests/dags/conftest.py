@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from acktrail.commands.demo import CLUSTER, incident, recorded_until
-from tests.dags.airflow_session import AirflowSession, command_file
+from acktrail.commands.demo import incident
+from tests.dags.airflow_session import AirflowSession
 from tests.dags.alertmanager import Alertmanager
-
-
-@dataclass
-class Place:
-    """Where the command under test finds its settings, and the lake they name."""
-
-    command: Path
-    config: Path
-    lake: Path
-    alertmanager: Alertmanager
-    as_of: str
-
-    def settings(self) -> str:
-        """A settings file in which nothing is wrong."""
-        return (
-            f'cluster = "{CLUSTER}"\n[lake]\nuri = "{self.lake}"\n'
-            f'[spark]\nmaster = "local[2]"\n'
-            f'[alerts]\nalertmanager_urls = ["{self.alertmanager.url}"]\n'
-            'runbooks_url = "https://runbooks.example"\n'
-        )
+from tests.dags.place import Place, prepare
 
 
 @pytest.fixture(scope="session")
@@ -44,20 +22,8 @@ def alertmanager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmana
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory, alertmanager: Alertmanager) -> Place:
     """A lake with the evidence of the incident, and nothing made of it yet."""
-    directory = tmp_path_factory.mktemp("acktrail")
-    made = Place(
-        command_file(directory),
-        directory / "acktrail.toml",
-        directory / "lake",
-        alertmanager,
-        recorded_until(incident()).isoformat(),
-    )
-    made.config.write_text(made.settings(), encoding="utf-8")
-    subprocess.run(
-        [made.command, "ingest", "lab", incident(), "--config", made.config],
-        check=True,
-        capture_output=True,
-    )
+    made = prepare(tmp_path_factory.mktemp("acktrail"), alertmanager)
+    made.fill(incident())
     return made
 
 

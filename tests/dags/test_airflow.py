@@ -12,7 +12,7 @@ import pytest
 from acktrail.contracts import TABLES
 from acktrail.lake import Lake
 from tests.dags.airflow_session import ROOT, AirflowSession, Answer
-from tests.dags.conftest import Place
+from tests.dags.place import Place
 
 AUDIT = "acktrail_audit_5min"
 DAGS = {AUDIT, "acktrail_lake_daily", "acktrail_backfill"}
