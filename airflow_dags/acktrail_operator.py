@@ -151,7 +151,7 @@ class AcktrailOperator(BaseOperator):
             code = process.wait()
         finally:
             self.on_kill()
-        reader.join()
+        reader.join(_STOP_S)
         return outcome_of(code, stdout, tuple(tail))
 
     def _follow(self, lines: Iterable[str], tail: deque[str]) -> None:

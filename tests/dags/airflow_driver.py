@@ -28,13 +28,13 @@ def main() -> None:
 
 
 def run(argv: list[str]) -> int:
-    """What `airflow ARGV` would have exited with; `bag` describes the DAGs as parsed."""
+    """What `airflow ARGV` would have exited with; `bag` and `kill` are below."""
     import traceback
 
     from airflow.cli import cli_parser
 
-    if argv[0] == "bag":
-        describe_bag(argv[1])
+    if argv[0] in PROBES:
+        sys.stdout.write("\n" + json.dumps(PROBES[argv[0]](*argv[1:])) + "\n")
         return 0
     try:
         arguments = cli_parser.get_parser().parse_args(argv)
@@ -50,8 +50,8 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def describe_bag(folder: str) -> None:
-    """Print what Airflow finds in *folder*, and how long our files took it.
+def describe_bag(folder: str) -> dict[str, object]:
+    """What Airflow finds in *folder*, and how long our files took it.
 
     What the files import of Airflow is imported before, so that the time is our own.
     """
@@ -73,8 +73,23 @@ def describe_bag(folder: str) -> None:
         for dag in bag.dags.values()
     }
     seconds = {stat.file: stat.duration.total_seconds() for stat in bag.dagbag_stats}
-    described = {"errors": bag.import_errors, "dags": dags, "seconds": seconds}
-    sys.stdout.write("\n" + json.dumps(described) + "\n")
+    return {"errors": bag.import_errors, "dags": dags, "seconds": seconds}
+
+
+def kill_a_task(folder: str, *command: str) -> dict[str, object]:
+    """What becomes of a task, and of its command, when Airflow ends it after two seconds."""
+    import threading
+
+    sys.path.append(folder)
+    import acktrail_operator
+
+    task = acktrail_operator.AcktrailOperator(task_id="ended", arguments=[])
+    threading.Timer(2, task.on_kill).start()
+    outcome = task._run(list(command))
+    return {"fate": outcome.fate.value, "said": outcome.said, "code": task._process.returncode}
+
+
+PROBES = {"bag": describe_bag, "kill": kill_a_task}
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ class Scheduler:
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
             "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
             "ACKTRAIL_COMMAND": str(place.command),
             "ACKTRAIL_CONFIG": str(place.config),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 import subprocess
 
 import pytest
@@ -168,6 +169,14 @@ def test_broken_settings_fail_at_once(airflow, installed, place):
     assert run.tasks == {"agent": "skipped", "run": "failed", "check": "upstream_failed"}
     assert run.tries["run"] == 1
     assert "lakes: there is no such setting" in said.output
+
+
+def test_a_task_that_airflow_ends_leaves_no_command_behind(airflow, installed):
+    said = airflow.airflow("kill", str(airflow.dags), "sh", "-c", "echo began >&2; exec sleep 60")
+    ended = json.loads(said.output.splitlines()[-1])
+    assert ended["code"] == -signal.SIGTERM
+    assert ended["fate"] == "try again"
+    assert "began" in said.output, "what the command says is in the log at once"
 
 
 def test_a_missing_variable_says_where_it_was_looked_for(airflow, installed, place):
