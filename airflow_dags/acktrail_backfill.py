@@ -14,7 +14,8 @@ Makes the facts and answers of a window anew from the evidence in the lake: `ack
 FROM/TO`. Use it after an upgrade whose notes say so, or when a table was restored from a backup.
 Late evidence needs no backfill: the five-minute audit takes it in.
 
-Trigger it with the parameters `start` and `end`, e.g. `2026-01-31T00:00Z` and `2026-02-01T00:00Z`.
+Trigger it with the parameters `start` and `end`, e.g. `2026-01-31T00:00Z` and `2026-02-01T00:00Z`;
+`jobs` restricts it to the tables named there, e.g. `loss_events loss_incidents`.
 
 **Red means** the window was not made anew; the tables are as they were. Wrong parameters and
 settings fail at once and the last line of the log says what to change; a lake that does not answer
@@ -39,6 +40,7 @@ with DAG(
     params={
         "start": Param("2026-01-31T00:00Z", type="string", description="From this moment on."),
         "end": Param("2026-02-01T00:00Z", type="string", description="Up to, without, this one."),
+        "jobs": Param("", type="string", description="Only these jobs; empty: all of them."),
     },
     tags=["acktrail"],
 ):
@@ -48,6 +50,7 @@ with DAG(
             *("run", "--format", "json"),
             *("--rebuild", "{{ params.start }}/{{ params.end }}"),
         ],
+        words="{{ params.jobs }}",
         options=MASTER,
         outlets=[CHANGED],
     )

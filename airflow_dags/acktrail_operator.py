@@ -68,19 +68,21 @@ _STOP_S = 20
 class AcktrailOperator(BaseOperator):
     """`acktrail ARGUMENTS`, with its exit code as the task's fate.
 
-    *arguments* may use templates; empty ones are left out. *options* are added where their
+    *arguments* may use templates; empty ones are left out. *words* is a template of further
+    arguments, separated by spaces. *options* are added where their
     Variable is set, e.g. {"acktrail_master": "--master {}"}. *only_if* names a Variable
     without which the task is skipped. *verdict_elsewhere*: failed checks do not fail this task,
     since another task is red for them.
     """
 
-    template_fields = ("arguments",)
+    template_fields = ("arguments", "words")
     ui_color = "#e8f1f5"
 
     def __init__(
         self,
         *,
         arguments: Sequence[str],
+        words: str = "",
         options: Mapping[str, str] | None = None,
         only_if: str | None = None,
         verdict_elsewhere: bool = False,
@@ -88,6 +90,7 @@ class AcktrailOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.arguments = list(arguments)
+        self.words = words
         self.options = dict(options or {})
         self.only_if = only_if
         self.verdict_elsewhere = verdict_elsewhere
@@ -120,7 +123,7 @@ class AcktrailOperator(BaseOperator):
     def _command_line(self) -> list[str]:
         command = shlex.split(required("acktrail_command", "the path of the acktrail command"))
         required("acktrail_config", "the settings file")
-        line = [*command, *(argument for argument in self.arguments if argument)]
+        line = [*command, *(part for part in self.arguments if part), *self.words.split()]
         for name, option in {"acktrail_config": "--config {}", **self.options}.items():
             value = looked_up(name)
             line += [part.format(value) for part in option.split()] if value else []

@@ -22,10 +22,10 @@ class Place:
     as_of: str
     """The end of the recorded incident."""
 
-    def settings(self) -> str:
+    def settings(self, lake: str = "lake") -> str:
         """A settings file in which nothing is wrong."""
         return (
-            f'cluster = "{CLUSTER}"\n[lake]\nuri = "{self.lake}"\n'
+            f'cluster = "{CLUSTER}"\n[lake]\nuri = "{self.lake.with_name(lake)}"\n'
             f'[spark]\nmaster = "local[2]"\n'
             f'[alerts]\nalertmanager_urls = ["{self.alertmanager.url}"]\n'
             'runbooks_url = "https://runbooks.example"\n'

@@ -16,7 +16,8 @@ from tests.dags.airflow_session import ROOT, AirflowSession, Answer
 from tests.dags.place import Place
 
 AUDIT = "acktrail_audit_5min"
-DAGS = {AUDIT, "acktrail_lake_daily", "acktrail_backfill"}
+DAILY = "acktrail_lake_daily"
+DAGS = {AUDIT, "acktrail_audit_hourly", DAILY, "acktrail_backfill"}
 TICK = "2026-11-16T07:00:00+00:00"
 PARSE_S = 0.5
 
@@ -102,7 +103,7 @@ def test_airflow_reads_every_file_quickly_and_without_errors(airflow, installed)
 
 
 def test_the_housekeeping_of_the_page_is_done(airflow, installed):
-    run = airflow.last_run("acktrail_lake_daily")
+    run = airflow.last_run(DAILY)
     assert run.state == "success"
     assert run.tasks == {
         **dict.fromkeys(("optimize", "expire", "vacuum"), "success"),
@@ -145,14 +146,13 @@ def test_the_audit_goes_red_with_its_findings_and_the_alert_is_there(airflow, in
 def test_a_lake_that_does_not_answer_is_tried_again_until_it_does(airflow, installed, place):
     place.config.write_text(NOWHERE, encoding="utf-8")
     try:
-        airflow.send("dags", "test", "acktrail_lake_daily", TICK)
-        airflow.wait_for(
-            lambda: airflow.last_run("acktrail_lake_daily").tasks["optimize"] == "up_for_retry", 90
-        )
+        airflow.send("dags", "test", DAILY, TICK)
+        airflow.wait_for(lambda: airflow.last_run(DAILY).tasks["optimize"] == "up_for_retry", 90)
+        place.config.write_text(place.settings(lake="empty"), encoding="utf-8")
+        said = airflow.receive()
     finally:
         place.config.write_text(place.settings(), encoding="utf-8")
-    said = airflow.receive()
-    run = airflow.last_run("acktrail_lake_daily")
+    run = airflow.last_run(DAILY)
     assert "Will be tried again: SourceUnavailable" in said.output
     assert run.state == "success", said.output
     assert run.tries["optimize"] == 2
@@ -195,7 +195,7 @@ def test_a_missing_variable_says_where_it_was_looked_for(airflow, installed, pla
 def test_a_window_made_anew_is_the_same(airflow, installed, place):
     lake = Lake(place.lake)
     before = {t.name: lake.read(t).num_rows for t in TABLES if t.layer == "gold" and lake.exists(t)}
-    window = {"start": "2026-11-16T00:00Z", "end": "2026-11-17T00:00Z"}
+    window = {"start": "2026-11-16T00:00Z", "end": "2026-11-17T00:00Z", "jobs": "retry_budgets"}
     said = airflow.airflow("dags", "test", "acktrail_backfill", "-c", json.dumps(window))
     run = airflow.last_run("acktrail_backfill")
     assert run.tasks == {"rebuild": "success"}, said.output
