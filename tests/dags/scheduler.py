@@ -30,11 +30,11 @@ from tests.dags.place import Place, prepare
 from tests.integration.servers import free_port
 
 AUDIT = "acktrail_audit_5min"
-WAITING = "waits_for_retry_budgets"
+WAITING = "waits_for_loss_incidents"
 WAITING_DAG = f'''\
 from airflow.sdk import DAG, Asset, task
 
-with DAG("{WAITING}", schedule=[Asset("acktrail_retry_budgets", uri="acktrail://gold/retry_budgets")]):
+with DAG("{WAITING}", schedule=[Asset("acktrail_loss_incidents", uri="acktrail://gold/loss_incidents")]):
 
     @task
     def tell() -> None:
@@ -153,7 +153,7 @@ def triggered(scheduler: Scheduler, conf: dict[str, str]) -> dict[str, str]:
     wait_for(
         f"the end of {name}",
         lambda: any(run["dag_run_id"] == name for run in scheduler.finished(AUDIT)),
-        400,
+        1200,
     )
     return scheduler.states(AUDIT, name)
 
@@ -181,6 +181,7 @@ def take_picture(url: str, picture: Path) -> None:
 
 def main() -> None:
     """Run it and say what was seen."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--screenshot", type=Path)
     picture = parser.parse_args().screenshot
@@ -197,6 +198,9 @@ def main() -> None:
         watch(scheduler, place)
         if picture:
             take_picture(f"{scheduler.url}/dags/{AUDIT}", picture.absolute())
+    except BaseException:
+        sys.stderr.write(f"Airflow's logs are in {home}\n")
+        raise
     finally:
         scheduler.stop()
         alertmanager.stop()

@@ -143,6 +143,16 @@ def test_the_audit_goes_red_with_its_findings_and_the_alert_is_there(airflow, in
     }
 
 
+def test_the_hourly_audit_lists_what_was_lost(airflow, installed, place):
+    asked = json.dumps({"as_of": place.as_of})
+    said = airflow.airflow("dags", "test", "acktrail_audit_hourly", "-c", asked)
+    run = airflow.last_run("acktrail_audit_hourly")
+    assert run.tasks == {"run": "success", "losses": "success"}, said.output
+    assert run.xcoms["losses", "return_value"]
+    for incident in run.xcoms["losses", "return_value"]:
+        assert incident["because"] in said.output
+
+
 def test_a_lake_that_does_not_answer_is_tried_again_until_it_does(airflow, installed, place):
     place.config.write_text(NOWHERE, encoding="utf-8")
     try:
@@ -195,7 +205,7 @@ def test_a_missing_variable_says_where_it_was_looked_for(airflow, installed, pla
 def test_a_window_made_anew_is_the_same(airflow, installed, place):
     lake = Lake(place.lake)
     before = {t.name: lake.read(t).num_rows for t in TABLES if t.layer == "gold" and lake.exists(t)}
-    window = {"start": "2026-11-16T00:00Z", "end": "2026-11-17T00:00Z", "jobs": "retry_budgets"}
+    window = {"start": "2026-11-16T00:00Z", "end": "2026-11-17T00:00Z", "jobs": "loss_incidents"}
     said = airflow.airflow("dags", "test", "acktrail_backfill", "-c", json.dumps(window))
     run = airflow.last_run("acktrail_backfill")
     assert run.tasks == {"rebuild": "success"}, said.output
