@@ -31,6 +31,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 GOLD_TABLES = (
     "retry_budgets",
     "delivery_ledger",
+    "offset_accounts",
     "loss_events",
     "loss_incidents",
     "verdict_changes",
