@@ -118,7 +118,12 @@ def job_options(loaded: Loaded) -> Options:
     """What the settings change in the jobs."""
     from pipelines.job import Options
 
-    return Options(aliases=tuple(rule.model_dump() for rule in loaded.settings.aliases))
+    settings = loaded.settings
+    inventory = {
+        client: {name: str(value) for name, value in known.items()}
+        for client, known in settings.inventory.items()
+    }
+    return Options(tuple(rule.model_dump() for rule in settings.aliases), inventory)
 
 
 def _row(counts: RunCounts) -> dict[str, Any]:

@@ -75,4 +75,6 @@ class Settings(Strict):
     spark: SparkSettings = SparkSettings()
     sources: tuple[SourceSettings, ...] = ()
     aliases: tuple[AliasRule, ...] = ()
+    inventory: dict[str, dict[str, str | int | float]] = Field(default_factory=dict)
+    """Client id (or a pattern such as "batch-*") to the settings of producers that print none."""
     alerts: AlertSettings = AlertSettings()

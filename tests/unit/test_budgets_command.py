@@ -1,0 +1,125 @@
+"""`acktrail budgets`: what is printed, most urgent first, without a JVM."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from datetime import timedelta
+
+import pytest
+from click.testing import CliRunner
+from deltalake import write_deltalake
+
+from acktrail.cli import main
+from acktrail.commands.run import job_options
+from acktrail.contracts.arrow import rows
+from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
+from acktrail.lake import Lake
+from acktrail.settings import load
+from acktrail.window import hour_of
+from pipelines.rules.budget import budgets_of
+from pipelines.rules.retry_signs import ProducerSettings, Sign
+from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
+
+AS_OF = "2026-01-31T12:00:49Z"
+
+
+def on_broker(sign: Sign, node: int) -> Sign:
+    return Sign(**{**sign.__dict__, "node": node})
+
+
+def budget_rows(client: str, signs: list[Sign], known: list[ProducerSettings]) -> list[dict]:
+    return [
+        {
+            **asdict(budget),
+            "evidence": list(budget.evidence),
+            "cluster": "c",
+            "host": "app1",
+            "client_id": client,
+            "opened_hour": hour_of(budget.opened_at),
+        }
+        for budget in budgets_of(signs, known)
+    ]
+
+
+@pytest.fixture
+def lake(tmp_path) -> Lake:
+    made = Lake(tmp_path / "lake")
+    burning = [on_broker(line(n, MAX - 1 - n, n + 1), 2) for n in range(49)]
+    found = [
+        *budget_rows("pay-1", burning, [DEFAULTS]),
+        *budget_rows("pay-2", burning, [DEFAULTS]),
+        *budget_rows("batch", [line(48, 1, 1)], [FIVE]),
+        *budget_rows("web", [line(40, MAX - 1, 1, partition=7)], []),
+        *budget_rows("old", [line(-600, MAX - 1, 1)], [DEFAULTS]),
+    ]
+    write_deltalake(made.path(RETRY_BUDGETS), rows(RETRY_BUDGETS, found))
+    at = NOON + timedelta(seconds=30)
+    base = {"cluster": "c", "source": "prom", "at": at, "hour": hour_of(at)}
+    retried = {**base, "series": "s", "client_id": "pay-1", "metric": "record-retry-total"}
+    refused = {**base, "series": "f", "broker": 2, "metric": "failed-produce-requests-total"}
+    under = {**base, "series": "u", "broker": 2, "metric": "under-min-isr-partitions", "value": 3.0}
+    write_deltalake(
+        made.path(CLIENT_METRICS), rows(CLIENT_METRICS, [{**retried, "increase": 300.0}])
+    )
+    write_deltalake(
+        made.path(BROKER_METRICS), rows(BROKER_METRICS, [{**refused, "increase": 600.0}, under])
+    )
+    return made
+
+
+def said(lake: Lake, *words: str) -> str:
+    result = CliRunner().invoke(main, ["budgets", "--lake", lake.uri, "--as-of", AS_OF, *words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_most_urgent_is_on_top_and_what_is_over_is_not_shown(lake: Lake) -> None:
+    found = [json.loads(text) for text in said(lake, "--format", "json").splitlines()]
+    assert [(r["state"], r["client_id"], r["ends_in_s"]) for r in found] == [
+        ("critical", "batch", 0),
+        ("critical", "pay-1", 70),
+        ("critical", "pay-2", 70),
+        ("unknown", "web", None),
+    ]
+
+
+def test_all_shows_what_is_over_too(lake: Lake) -> None:
+    states = [json.loads(t)["state"] for t in said(lake, "--all", "--format", "json").splitlines()]
+    assert states.count("ended_unknown") == 1
+
+
+def test_text_says_what_is_not_known(lake: Lake) -> None:
+    text = said(lake)
+    assert "delivery.timeout.ms is not known" in text
+    assert text.splitlines()[1].startswith("critical  0")
+
+
+def test_the_fleet_in_one_sentence(lake: Lake) -> None:
+    text = said(lake, "--fleet")
+    assert (
+        "2 producers burn on broker 2, NOT_ENOUGH_REPLICAS, first exhausts in 71 s, "
+        "3 partitions under min ISR" in text
+    )
+    assert "1.00/s over 5 min" in text
+    assert "2.00/s over 5 min" in text
+
+
+def test_a_lake_without_budgets_says_so(tmp_path) -> None:
+    assert said(Lake(tmp_path)) == "No retry budget burns.\n"
+    assert said(Lake(tmp_path), "--fleet") == "No producer burns its budget.\n"
+
+
+def test_no_spark_is_imported(lake: Lake) -> None:
+    before = {name for name in sys.modules if name.startswith("pyspark")}
+    said(lake)
+    assert {name for name in sys.modules if name.startswith("pyspark")} == before
+
+
+def test_the_inventory_reaches_the_jobs(tmp_path) -> None:
+    file = tmp_path / "acktrail.toml"
+    file.write_text('[inventory."batch-*"]\nretries = 3\n"delivery.timeout.ms" = 60000\n')
+    options = job_options(load(file, environment={}))
+    assert options.inventory == {"batch-*": {"retries": "3", "delivery.timeout.ms": "60000"}}
