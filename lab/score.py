@@ -38,6 +38,10 @@ class Score:
     ghosts_found: int = 0
     residual: int = 0
     unavailable_s: float | None = None
+    warning_lead_s: float | None = None
+    """From the first budget that became critical to the first loss an application was told of."""
+    false_exhausted: int = 0
+    """Budgets called exhausted though no message was lost."""
     wrong_causes: Mapping[str, int] = field(default_factory=dict)
     """Expected and given cause, with the number of ranges."""
 
@@ -106,6 +110,7 @@ def _of_producer(
         "duplicates_found": sum(row["duplicates"] for row in accounts),
         "out_of_order_found": sum(row["out_of_order"] for row in accounts),
         "ghosts_found": sum(row["ghosts"] for row in accounts),
+        "warning_lead_s": "warning lead s",
         "residual": sum(abs(row["residual"]) for row in accounts),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +13,12 @@ import click
 
 if TYPE_CHECKING:
     from lab.score import Score
+    from pipelines.rules.fleet import Burning
 
 
 def put_through(places: Mapping[str, Path], lake_directory: Path) -> list[Score]:
     """Replay each run as a cluster of its own, run every job once, and score each."""
+    from acktrail.commands.budget_rows import read_budgets
     from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS
     from acktrail.lake import Lake
     from ingest.replay import replay
@@ -36,14 +38,33 @@ def put_through(places: Mapping[str, Path], lake_directory: Path) -> list[Score]
         session.stop(spark)
     losses = lake.read(LOSS_EVENTS).to_pylist()
     accounts = lake.read(DELIVERY_LEDGER).to_pylist()
+    budgets = read_budgets(lake, datetime.fromtimestamp(0, UTC), datetime.now(UTC))
     return [
-        score(
+        with_warning(
+            score(
+                place,
+                [row for row in losses if row["cluster"] == name],
+                [row for row in accounts if row["cluster"] == name],
+            ),
+            [one for one in budgets if one.cluster == name],
             place,
-            [row for row in losses if row["cluster"] == name],
-            [row for row in accounts if row["cluster"] == name],
         )
         for name, place in places.items()
     ]
+
+
+def with_warning(scored: Score, budgets: Sequence[Burning], evidence: Path) -> Score:
+    """*scored* with how long before the first loss a budget was critical."""
+    from lab.warning import first_loss_ms
+    from pipelines.rules.budget import critical_at
+
+    lost_at = first_loss_ms(evidence)
+    exhausted = sum(one.budget.ended_by == "exhausted" for one in budgets)
+    if lost_at is None:
+        return replace(scored, false_exhausted=0 if scored.lost else exhausted)
+    first = min(filter(None, (critical_at(one.budget) for one in budgets)), default=None)
+    lead = None if first is None else round(lost_at / 1000 - first.timestamp(), 1)
+    return replace(scored, warning_lead_s=lead)
 
 
 def write_scores(scores: Sequence[Score], output: str, page: Path | None) -> None:

@@ -93,6 +93,14 @@ def state_of(budget: Budget, as_of: datetime) -> BudgetState:
     return BudgetState.BURNING
 
 
+def critical_at(budget: Budget) -> datetime | None:
+    """The first instant at which `state_of` says critical; None where it never does."""
+    if budget.exhausts_at_earliest is None:
+        return None
+    first = max(budget.opened_at, budget.exhausts_at_earliest - _warning(budget))
+    return first if state_of(budget, first) is BudgetState.CRITICAL else None
+
+
 def _warning(budget: Budget) -> timedelta:
     if budget.exhausted_by == ATTEMPTS or budget.delivery_timeout_ms is None:
         return WARNING

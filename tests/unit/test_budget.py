@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.rules.budget import Budget, BudgetState, budgets_of, state_of, urgency
+from pipelines.rules.budget import Budget, BudgetState, budgets_of, critical_at, state_of, urgency
 from pipelines.rules.endings import Settled
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import ProducerSettings, Sign
@@ -226,6 +226,13 @@ STATES = [
 def test_state(lines, config, errors, as_of, expected) -> None:
     budget = budgets_of(lines, [config] if config else [], errors)[0]
     assert state_of(budget, at(as_of)) == expected
+
+
+def test_when_it_becomes_critical() -> None:
+    burning = budgets_of(BURNING, [DEFAULTS])[0]
+    assert seconds(critical_at(burning)) == pytest.approx(119.995 - 85)
+    assert critical_at(budgets_of(BURNING[:1], [DEFAULTS])[0]) is None
+    assert critical_at(budgets_of(BURNING, [])[0]) is None
 
 
 def test_the_most_urgent_comes_first() -> None:
