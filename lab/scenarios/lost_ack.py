@@ -15,7 +15,7 @@ SCENARIO = Scenario(
             "orders",
             "orders-lost-ack",
             messages=3000,
-            per_second=300,
+            per_second=200,
             settings={
                 "enable.idempotence": "false",
                 "request.timeout.ms": "2000",
@@ -24,6 +24,6 @@ SCENARIO = Scenario(
         ),
     ),
     consumers=(Consumer("shop", "orders-lost-ack", group="shop"),),
-    steps=(Acked("orders", 600), Start(_LOST), Seconds(3), Stop(_LOST), Acked("orders", 500)),
+    steps=(Acked("orders", 300), Start(_LOST), Seconds(3), Stop(_LOST), Acked("orders", 500)),
     expect={"orders": Expect(duplicated=SOME, out_of_order=ANY)},
 )

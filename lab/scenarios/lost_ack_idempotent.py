@@ -15,7 +15,7 @@ SCENARIO = Scenario(
             "orders",
             "orders-lost-ack-idempotent",
             messages=3000,
-            per_second=300,
+            per_second=200,
             settings={
                 "enable.idempotence": "true",
                 "request.timeout.ms": "2000",
@@ -24,6 +24,6 @@ SCENARIO = Scenario(
         ),
     ),
     consumers=(Consumer("shop", "orders-lost-ack-idempotent", group="shop-idempotent"),),
-    steps=(Acked("orders", 600), Start(_LOST), Seconds(3), Stop(_LOST), Acked("orders", 500)),
+    steps=(Acked("orders", 300), Start(_LOST), Seconds(3), Stop(_LOST), Acked("orders", 500)),
     expect={"orders": Expect()},
 )

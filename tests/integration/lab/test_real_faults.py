@@ -45,17 +45,17 @@ def log_of(directory, host):
 
 
 def test_the_ack_that_never_comes_doubles_messages_without_idempotence(perform, tmp_path):
-    sums = perform("lost-ack", 1500)
-    assert sums.acked == 1500
-    assert sums.records > 1500
+    sums = perform("lost-ack", 3000)
+    assert sums.acked == 3000
+    assert sums.records > 3000
     assert "Disconnected from node" in log_of(tmp_path, "orders-1")
     notes = json.loads((tmp_path / "scenario.json").read_text())["notes"]
     assert notes["produce_responses_dropped"] > 0
 
 
 def test_the_ack_that_never_comes_does_nothing_with_idempotence(perform, tmp_path):
-    sums = perform("lost-ack-idempotent", 1500)
-    assert (sums.acked, sums.records) == (1500, 1500)
+    sums = perform("lost-ack-idempotent", 3000)
+    assert (sums.acked, sums.records) == (3000, 3000)
     assert "Disconnected from node" in log_of(tmp_path, "orders-1")
 
 
