@@ -103,7 +103,9 @@ def told(records: Sequence[Record]) -> list[str]:
     """The records of a command that went well, for the log: a line each, and what was found."""
     lines = []
     for record in records:
-        shown = [f"{k}={v}" for k, v in record.items() if v not in (None, "") and k != "findings"]
+        shown = [
+            f"{k}={v}" for k, v in record.items() if v not in (None, "", []) and k != "findings"
+        ]
         if len(shown) > 1:
             lines.append("  ".join(shown))
         lines += [f"  - {finding.get('because')}" for finding in record.get("findings") or ()]

@@ -20,6 +20,8 @@ DAILY = "acktrail_lake_daily"
 DAGS = {AUDIT, "acktrail_audit_hourly", DAILY, "acktrail_backfill"}
 TICK = "2026-11-16T07:00:00+00:00"
 PARSE_S = 0.5
+ALL_JOBS = pytest.mark.timeout(1800)
+"""For tests in which every Spark job runs: minutes, where other work keeps the machine busy."""
 
 NOWHERE = """
 [lake]
@@ -111,6 +113,7 @@ def test_the_housekeeping_of_the_page_is_done(airflow, installed):
     }
 
 
+@ALL_JOBS
 def test_the_audit_goes_red_with_its_findings_and_the_alert_is_there(airflow, installed, place):
     said = _audit(airflow, place)
     run = airflow.last_run(AUDIT)
@@ -143,6 +146,7 @@ def test_the_audit_goes_red_with_its_findings_and_the_alert_is_there(airflow, in
     }
 
 
+@ALL_JOBS
 def test_the_hourly_audit_lists_what_was_lost(airflow, installed, place):
     asked = json.dumps({"as_of": place.as_of})
     said = airflow.airflow("dags", "test", "acktrail_audit_hourly", "-c", asked)
@@ -202,6 +206,7 @@ def test_a_missing_variable_says_where_it_was_looked_for(airflow, installed, pla
     assert "ACKTRAIL_COMMAND in the worker's environment   not set" in said.output
 
 
+@ALL_JOBS
 def test_a_window_made_anew_is_the_same(airflow, installed, place):
     lake = Lake(place.lake)
     before = {t.name: lake.read(t).num_rows for t in TABLES if t.layer == "gold" and lake.exists(t)}
