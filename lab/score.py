@@ -95,12 +95,13 @@ def _of_producer(
                 false += 1
     known = sum(row["sent"] for row in accounts)
     seen = {seq for seq in lost if seq < known}
-    right, wrong = _causes((m for m in messages if m["seq"] in seen & set(said)), said)
+    found = seen & set(said)
+    right, wrong = _causes((m for m in messages if m["seq"] in found), said)
     return {
         "sent": len(messages),
         "lost": len(seen),
         "unknowable": len(lost) - len(seen),
-        "found": len(seen & set(said)),
+        "found": len(found),
         "false_losses": len(set(said) - lost) + false,
         "pending": sum(row["pending"] for row in accounts),
         "inconclusive": sum(row["inconclusive"] for row in accounts),

@@ -146,8 +146,11 @@ class SessionEvidence:
     @property
     def delivery_timeout_ms(self) -> int:
         """How long an open send may still succeed; none once the session is closed."""
-        if self.closed:
-            return 0
+        return 0 if self.closed else self.longest_send_ms
+
+    @property
+    def longest_send_ms(self) -> int:
+        """How long before its first report a record of the session may have been stored."""
         names = ("delivery.timeout.ms", "message.timeout.ms")  # Java's name, librdkafka's
         text = next((self.settings[name] for name in names if name in self.settings), "")
         return int(text) if text.isdigit() else DEFAULT_DELIVERY_TIMEOUT_MS

@@ -182,7 +182,8 @@ def _judge_absent(sought: _Sought, case: Case, verdicts: Verdicts) -> None:
         return
     late_enough = sought.since_ms + topic.replica_lag_ms + session.delivery_timeout_ms
     places = [sought.partition] if sought.partition >= 0 else sorted(topic.partitions)
-    looks = [_read_whole(topic.partitions.get(p), late_enough, session.first_ms) for p in places]
+    began = None if session.first_ms is None else session.first_ms - session.longest_send_ms
+    looks = [_read_whole(topic.partitions.get(p), late_enough, began) for p in places]
     if Reason.TOPIC_RECREATED in looks:
         verdicts.give(sought.ids, State.INCONCLUSIVE, Reason.TOPIC_RECREATED)
     elif Reason.RETENTION in looks:

@@ -195,7 +195,8 @@ class Oracle:
         end = max(r.last_offset for r in scans)
         states = self.states(partition)
         base = 0
-        before = [a for a in states if a.at_ms < self.began]
+        longest = TIMEOUT_MS if self.beats else 120_000
+        before = [a for a in states if a.at_ms < self.began - longest]
         if before:
             base = min(a.latest for a in states if a.at_ms >= before[-1].at_ms)
         read = lambda o: any(r.first_offset <= o <= r.last_offset for r in scans)  # noqa: E731
