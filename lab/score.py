@@ -160,6 +160,7 @@ _HEADS = {
     "ghosts": "ghosts",
     "ghosts_found": "found",
     "unavailable_s": "silent for (s)",
+    "warning_lead_s": "warning lead (s)",
 }
 
 

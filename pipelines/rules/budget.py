@@ -174,7 +174,8 @@ def _budget(
 
 
 def _node(chain: Chain) -> int | None:
-    named = [s.node for s in (*chain.signs, *chain.companions) if s.node is not None]
+    spoken = (chain.cancelled, *chain.signs, *chain.companions)
+    named = [s.node for s in spoken if s is not None and s.node is not None]
     return named[-1] if named else None
 
 

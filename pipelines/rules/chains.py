@@ -8,7 +8,7 @@ correlation id. Where both fit several chains, the one whose next line was due i
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -51,6 +51,8 @@ class Chain:
     """Lines missing in the middle."""
     queued_since: datetime | None = None
     """Since when other batches of the partition burn: this one may have waited behind them."""
+    cancelled: Sign | None = None
+    """The request whose failure opened it, where the client said how long that had waited."""
     parent: Chain | None = None
     """The chain of the batch this one was split from."""
     companions: list[Sign] = field(default_factory=list)
@@ -92,6 +94,7 @@ def chains_of(signs: Iterable[Sign], known: Sequence[ProducerSettings]) -> list[
     """The chains of one client, by the time they opened. The order of *signs* does not matter."""
     distinct = {s.key: s for s in signs if s.kind in OPENING_KINDS and not _at_bootstrap(s)}
     ordered = sorted(distinct.values(), key=_order)
+    cancelled = {(s.origin, s.correlation_id): s for s in ordered if _is_cancelled(s)}
     everything: list[Chain] = []
     live: dict[_Place, list[Chain]] = {}
     for sign in ordered:
@@ -101,6 +104,7 @@ def chains_of(signs: Iterable[Sign], known: Sequence[ProducerSettings]) -> list[
             settings = settings_in_force(known, sign.at, sign.origin)
             found = _opened(sign, settings, _split_parent(live, sign))
             found.queued_since = _queued_since(sign, here)
+            found.cancelled = _cancelled(sign, cancelled)
             here.append(found)
             everything.append(found)
         else:
@@ -189,6 +193,22 @@ def _opened(sign: Sign, settings: ProducerSettings, parent: Chain | None) -> Cha
     if sign.kind == RETRY and chain.retries is not None and sign.attempts_left is not None:
         chain.missed = max(0, chain.retries - sign.attempts_left - 1)
     return chain
+
+
+def _is_cancelled(sign: Sign) -> bool:
+    """ "Cancelled in-flight PRODUCE request with correlation id 15 due to node 2 being
+    disconnected (elapsed time since creation: 761ms, ...": at INFO since 3.1.
+    """
+    known = sign.correlation_id is not None and sign.elapsed_ms is not None
+    return sign.kind == CONNECTION_FAILURE and known
+
+
+def _cancelled(sign: Sign, cancelled: Mapping[tuple[str, int | None], Sign]) -> Sign | None:
+    """The cancelled request that *sign* speaks of."""
+    found = cancelled.get((sign.origin, sign.correlation_id))
+    if sign.kind != RETRY or found is None:
+        return None
+    return found if abs(sign.at - found.at) <= _PRINTING * 5 else None
 
 
 def _queued_since(sign: Sign, here: Sequence[Chain]) -> datetime | None:

@@ -103,8 +103,7 @@ def age_at_first_sign(chain: Chain) -> tuple[float, float]:
     linger = float(settings.linger_ms or 0)
     if chain.first.kind == QUEUE_TIME:
         return (0.0, float(chain.first.elapsed_ms or 0))
-    waits_for_answer = chain.first.waited and chain.first.kind != CONNECTION_FAILURE
-    highest = linger + (request_timeout_ms(settings) if waits_for_answer else 0)
+    highest = linger + _waited_for_answer(chain)
     if chain.queued_since is not None:
         queued = (chain.first.at - chain.queued_since) / milliseconds(1)
         highest = max(highest, linger + queued)
@@ -113,6 +112,17 @@ def age_at_first_sign(chain: Chain) -> tuple[float, float]:
     missed = backoffs(settings, 1, chain.missed)
     slowest = missed.highest + chain.missed * request_timeout_ms(settings)
     return (0.0 if chain.first.leader_moved else missed.lowest, highest + slowest)
+
+
+def _waited_for_answer(chain: Chain) -> float:
+    """How long the request behind the first sign was under way, in ms, at most."""
+    if not chain.first.waited or chain.first.kind == CONNECTION_FAILURE:
+        return 0.0
+    timeout = float(request_timeout_ms(chain.settings))
+    if chain.cancelled is None or chain.cancelled.elapsed_ms is None:
+        return timeout
+    since = (chain.first.at - chain.cancelled.at) / milliseconds(1)
+    return min(timeout, chain.cancelled.elapsed_ms + max(0.0, since))
 
 
 def _by_attempts(chain: Chain) -> Interval | None:

@@ -40,6 +40,12 @@ ENDS = {
     "time: a broken connection too": (
         DEFAULTS, [line(0, MAX - 1, 1, error="NETWORK_EXCEPTION")],
         (89.995, 120, "time", "bounded")),
+    "time: the client said how long the broken request had waited": (
+        DEFAULTS,
+        [line(0, MAX - 1, 7, error="NETWORK_EXCEPTION"),
+         Sign("c", "connection_failure", at(-0.1), correlation_id=7, elapsed_ms=700, node=2,
+              origin="app.log")],
+        (120 - 0.005 - 0.8, 120, "time", "bounded")),
     "attempts: the announced one and those left, backoff doubling to its ceiling": (
         FIVE, [line(0, 4, 1)],
         # 500 ms -20 %, then four of 1 s -20 %; at the latest each waits for its time-out
@@ -75,12 +81,19 @@ ENDS = {
 @pytest.mark.parametrize("case", ENDS)
 def test_when_it_ends(case: str) -> None:
     config, lines, expected = ENDS[case]
-    got = budgets_of(lines, [config] if config else [])[0]
+    got = next(b for b in budgets_of(lines, [config] if config else []) if b.topic)
     found = (seconds(got.exhausts_at_earliest), seconds(got.exhausts_at_latest))
     assert (*found, got.exhausted_by, got.confidence) == (
         *(None if e is None else pytest.approx(e, abs=0.002) for e in expected[:2]),
         *expected[2:],
     )
+
+
+def test_the_broker_behind_it_is_that_of_the_cancelled_request() -> None:
+    cancelled = Sign("c", "connection_failure", at(-0.1), correlation_id=7, elapsed_ms=700, node=2,
+                     origin="app.log")  # fmt: skip
+    budgets = budgets_of([line(0, MAX - 1, 7, error="NETWORK_EXCEPTION"), cancelled], [DEFAULTS])
+    assert {b.node for b in budgets} == {2}
 
 
 def test_the_parts_of_a_split_batch_end_with_it() -> None:
