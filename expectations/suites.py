@@ -143,7 +143,7 @@ SUITES: tuple[Suite, ...] = (
     Suite(
         COVERAGE,
         views.coverage,
-        needs="any evidence",
+        needs="evidence",
         checks=(
             fail(
                 ExpectEvidenceCompleteAndFresh(),
@@ -162,7 +162,7 @@ SUITES: tuple[Suite, ...] = (
     Suite(
         RUNS,
         views.runs,
-        needs="any evidence",
+        needs="evidence",
         checks=(
             fail(
                 ExpectEveryRowAccountedFor(),

@@ -208,11 +208,11 @@ def _blind(suite: Suite, check: Check, asked: Asked) -> CheckResult:
     """The result of a check whose table was never written."""
     finding = missing(
         cluster="",
-        cause=f"no_{suite.needs.replace(' ', '_')}",
+        cause=f"no_{suite.needs}",
         starts_at=asked.question.as_of,
         because=(
-            f"There is no {suite.needs} in the lake, so nothing can be said: collect it and run "
-            f"`acktrail run`, or name it under `not_collected` in the policy file."
+            f"The lake holds no answers from {suite.needs}, so nothing can be said: collect and "
+            "run `acktrail run`, or name it under `not_collected` in the policy file."
         ),
         keys=(check.name,),
         needs=suite.needs,

@@ -73,7 +73,7 @@ def test_one_election_over_5000_sessions_is_one_alert_and_its_correction_resolve
     assert alert["annotations"]["count"] == "12345"
     # What cannot be seen is told as well: once for each kind of evidence that is missing.
     blind = sorted(a["labels"]["cause"] for a in alertmanager.active(state="undecided"))
-    assert blind == ["no_any_evidence", "no_logs", "no_metrics"]
+    assert blind == ["no_evidence", "no_logs", "no_metrics"]
     # Later evidence: they were delivered after all. The incident is withdrawn, the alert resolved.
     write(lake, LOSS_INCIDENTS, mode="overwrite")
     cured = acktrail(*words, alertmanager_urls=alertmanager.url)

@@ -45,14 +45,14 @@ def test_an_empty_lake_decides_nothing(lake):
     assert {r.outcome for r in results} == {Outcome.UNDECIDED}
     assert not any(r.failed for r in results)
     told = {f.cause for r in results for f in r.findings}
-    assert told == {"no_logs", "no_audits", "no_metrics", "no_any_evidence"}
+    assert told == {"no_logs", "no_audits", "no_metrics", "no_evidence"}
 
 
 def test_evidence_one_does_without_is_not_told(lake, tmp_path):
     chosen = policy(tmp_path, "not_collected: [audits, metrics]")
     results = ask(lake, NOW, chosen, RUNBOOKS)
     told = {f.cause for r in results for f in r.open_findings}
-    assert told == {"no_logs", "no_any_evidence"}
+    assert told == {"no_logs", "no_evidence"}
 
 
 def ledger(**facts):
