@@ -111,7 +111,6 @@ def _of_producer(
         "duplicates_found": sum(row["duplicates"] for row in accounts),
         "out_of_order_found": sum(row["out_of_order"] for row in accounts),
         "ghosts_found": sum(row["ghosts"] for row in accounts),
-        "warning_lead_s": "warning lead s",
         "residual": sum(abs(row["residual"]) for row in accounts),
     }
 
