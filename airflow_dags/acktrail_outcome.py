@@ -25,7 +25,8 @@ SIGNALLED = range(129, 160)
 """A shell's way to say that a signal ended the command: 128 + its number."""
 ERROR_LINES = 12
 """How much of the end of stderr may belong to the error."""
-KEYS_SHOWN = 5
+KEYS_SHOWN = 3
+"""Of the evidence of one finding; the XCom `findings` has all."""
 
 _ERROR = re.compile(r"(?:[a-z_]+\.)*[A-Z]\w+: ")
 """The first line of an error: its type, then what, where and what to do."""
@@ -100,16 +101,26 @@ def error_in(stderr: Sequence[str]) -> str:
 
 
 def told(records: Sequence[Record]) -> list[str]:
-    """The records of a command that went well, for the log: a line each, and what was found."""
+    """What a command printed, for the log: a line for each record, and what was found."""
     lines = []
     for record in records:
-        shown = [
-            f"{k}={v}" for k, v in record.items() if v not in (None, "", []) and k != "findings"
-        ]
+        if "check" in record:
+            lines.append(_check_line(record))
+            lines += [f"  - {finding.get('because')}" for finding in record.get("findings") or ()]
+            continue
+        shown = [f"{key}={value}" for key, value in record.items() if value not in (None, "", [])]
         if len(shown) > 1:
             lines.append("  ".join(shown))
-        lines += [f"  - {finding.get('because')}" for finding in record.get("findings") or ()]
     return lines
+
+
+def _check_line(record: Record) -> str:
+    """A check that passed by its name; any other with the sentence that says why it matters."""
+    name = f"{record.get('check')} ({record.get('table')})"
+    if record.get("outcome") == "pass":
+        return f"pass: {name}"
+    grade = " of grade warn" if record.get("grade") == "warn" else ""
+    return f"{record.get('outcome')}{grade}: {name}: {record.get('sentence')}"
 
 
 def tell(failed: Sequence[Record]) -> str:
@@ -126,7 +137,5 @@ def tell(failed: Sequence[Record]) -> str:
 
 def _keys(finding: Record) -> str:
     keys = [str(key) for key in finding.get("keys") or ()]
-    if not keys:
-        return ""
-    more = int(finding.get("count") or len(keys)) - KEYS_SHOWN
-    return f" [{', '.join(keys[:KEYS_SHOWN])}{f' and {more} more' if more > 0 else ''}]"
+    shown = ", ".join(keys[:KEYS_SHOWN])
+    return f" [{shown}{' …' if len(keys) > KEYS_SHOWN else ''}]" if keys else ""

@@ -123,8 +123,21 @@ def test_the_person_reads_what_failed_and_nothing_else():
     assert outcome.said.splitlines() == [
         "1 check(s) failed. Every alert was delivered.",
         "no_loss_after_ack (loss_incidents): Messages the application believes stored are gone.",
-        "  - 17 messages of orders are gone. [k0, k1, k2, k3, k4 and 12 more]",
+        "  - 17 messages of orders are gone. [k0, k1, k2 …]",
         "  Runbook: docs/runbooks/no_loss_after_ack.md",
+    ]
+
+
+def test_the_log_has_a_line_for_each_record():
+    rebuilt = {"job": "clients", "rows_out": 5, "dropped": None, "said": ""}
+    passed = {**LOST, "outcome": "pass", "findings": []}
+    assert outcomes.told([rebuilt, {"table": "untouched"}, passed, SLOW]) == [
+        "job=clients  rows_out=5",
+        "pass: no_loss_after_ack (loss_incidents)",
+        "fail of grade warn: retry_rate_within_bounds (loss_incidents): "
+        "Messages the application believes stored are gone.",
+        "  - 17 messages of orders are gone.",
+        "  - Expected.",
     ]
 
 
