@@ -7,6 +7,7 @@ import re
 import shlex
 import signal
 import subprocess
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -210,7 +211,12 @@ def test_a_missing_variable_says_where_it_was_looked_for(airflow, installed, pla
 def test_a_window_made_anew_is_the_same(airflow, installed, place):
     lake = Lake(place.lake)
     before = {t.name: lake.read(t).num_rows for t in TABLES if t.layer == "gold" and lake.exists(t)}
-    window = {"start": "2026-11-16T00:00Z", "end": "2026-11-17T00:00Z", "jobs": "loss_incidents"}
+    end = datetime.fromisoformat(place.as_of).replace(minute=0, second=0, microsecond=0)
+    window = {
+        "start": (end - timedelta(hours=12)).isoformat(),
+        "end": (end + timedelta(hours=12)).isoformat(),
+        "jobs": "loss_incidents",
+    }
     said = airflow.airflow("dags", "test", "acktrail_backfill", "-c", json.dumps(window))
     run = airflow.last_run("acktrail_backfill")
     assert run.tasks == {"rebuild": "success"}, said.output
