@@ -106,18 +106,31 @@ def _record(result: CheckResult) -> dict[str, Any]:
 
 
 def _print_text(results: Sequence[CheckResult]) -> None:
-    """What passed, in a line each; then what did not, the worst at the end of the screen."""
+    """What passed, in a line each; then what did not, the worst at the end of the screen.
+
+    What is missing is said once, at the first check that it makes blind.
+    """
+    said: set[str] = set()
     for result in sorted(results, key=_badness):
         if result.outcome is Outcome.PASS:
             muted = sum(1 for f in result.findings if f.muted_by)
             note = f"  ({muted} muted)" if muted else ""
             click.echo(f"pass       {result.check} ({result.table}){note}")
             continue
-        word = str(result.grade) if result.outcome is Outcome.FAIL else "undecided"
-        click.echo(f"{word.upper():<10} {result.check} ({result.table}): {result.sentence}")
+        if result.outcome is Outcome.UNDECIDED:
+            click.echo(f"undecided  {result.check} ({result.table})")
+        else:
+            grade = result.grade.value.upper()
+            click.echo(f"{grade:<10} {result.check} ({result.table}): {result.sentence}")
         for finding in result.open_findings:
+            if finding.outcome is Outcome.UNDECIDED:
+                if finding.because not in said:
+                    click.echo(f"           - {finding.because}")
+                said.add(finding.because)
+                continue
             click.echo(f"           - {finding.because}")
-        click.echo(f"           Runbook: {result.runbook}")
+        if result.outcome is Outcome.FAIL:
+            click.echo(f"           Runbook: {result.runbook}")
 
 
 def _badness(result: CheckResult) -> int:
