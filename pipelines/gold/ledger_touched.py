@@ -48,11 +48,7 @@ def _collected(frames: list[DataFrame]) -> set[str]:
 def _places_with_news(evidence: Evidence) -> DataFrame | None:
     """cluster, topic, partition and the lowest offset that new evidence speaks of."""
     found = []
-    for name, offset in (
-        ("audit_parts", "first_offset"),
-        ("cluster_states", "latest_offset"),
-        ("group_offsets", "committed_offset"),
-    ):
+    for name, offset in (("audit_parts", "first_offset"), ("group_offsets", "committed_offset")):
         rows = evidence.new.get(name)
         if rows is None:
             continue
@@ -61,6 +57,9 @@ def _places_with_news(evidence: Evidence) -> DataFrame | None:
         found.append(
             rows.groupBy("cluster", "topic", "partition").agg(F.min(offset).alias("from_offset"))
         )
+    states = evidence.new.get("cluster_states")
+    if states is not None:
+        found.append(_ends_since(states, evidence.inputs["cluster_states"]))
     configs = evidence.new.get("cluster_configs")
     if configs is not None:
         found.append(_configured(evidence, configs))
@@ -71,6 +70,18 @@ def _places_with_news(evidence: Evidence) -> DataFrame | None:
         result = result.unionByName(frame)
     return result.groupBy("cluster", "topic", "partition").agg(
         F.min("from_offset").alias("from_offset")
+    )
+
+
+def _ends_since(new: DataFrame, states: DataFrame) -> DataFrame:
+    """The lowest end answered since the first new answer: a late one may make others a proof."""
+    place = ["cluster", "topic", "partition"]
+    since = new.groupBy(*place).agg(F.min("at").alias("since"))
+    return (
+        states.join(F.broadcast(since), place)
+        .where(F.col("at") >= F.col("since"))
+        .groupBy(*place)
+        .agg(F.min("latest_offset").alias("from_offset"))
     )
 
 

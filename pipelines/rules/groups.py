@@ -63,15 +63,15 @@ def _judge_stored(here: Mask, reads: _Reads, places: Places, verdicts: Verdicts)
         verdicts.give(known & (high < first), State.NOT_OWED, Reason.NONE)
     read = Coverage(_still_true(reads.consumed, reads.partition)).covers(low, high)
     verdicts.give(known & read, State.DELIVERED, Reason.NONE)
-    processed = _processed(reads.commits)
-    committed = max((c.offset for c in reads.commits), default=-1)
-    if processed is not None:
-        verdicts.give(known & (high < processed), State.DELIVERED, Reason.NONE)
+    processed = max((c.processed or 0 for c in reads.commits), default=0)
+    verdicts.give(known & (high < processed), State.DELIVERED, Reason.NONE)
     jumped = Coverage(jumps_within_assignments(reads.consumed)).covers(low, high)
     verdicts.give(known & jumped, State.SKIPPED_BY_CONSUMER, Reason.JUMPED_OVER)
-    if processed is not None:
-        unprocessed = known & (low >= processed) & (high < committed)
+    newest = max(reads.commits, key=lambda c: (c.at_ms, c.offset, c.metadata), default=None)
+    if newest is not None and newest.processed is not None:
+        unprocessed = known & (low >= newest.processed) & (high < newest.offset)
         verdicts.give(unprocessed, State.SKIPPED_BY_CONSUMER, Reason.COMMITTED_UNPROCESSED)
+    committed = max((c.offset for c in reads.commits), default=-1)
     verdicts.give(known & (high < committed), State.INCONCLUSIVE, Reason.UNREPORTED_RANGE)
     if first is not None:
         expired = known & (high < reads.partition.earliest)
@@ -82,13 +82,6 @@ def _judge_stored(here: Mask, reads: _Reads, places: Places, verdicts: Verdicts)
 def _first_owed(consumed: tuple[Consumed, ...], commits: tuple[Commit, ...]) -> int | None:
     """The first offset the group was given or committed; None where it has none."""
     return min([c.first for c in consumed] + [c.offset for c in commits], default=None)
-
-
-def _processed(commits: tuple[Commit, ...]) -> int | None:
-    """The processed offset that the newest commit carries."""
-    if not commits:
-        return None
-    return max(commits, key=lambda c: (c.at_ms, c.offset, c.metadata)).processed
 
 
 def _still_true(

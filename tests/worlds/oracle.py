@@ -233,19 +233,16 @@ class Oracle:
             cut = any(a.epoch > later[0].epoch and a.latest <= o for a in later)
             if r.first_offset <= o <= r.last_offset and not cut:
                 return "delivered"
-        processed = None
-        if commits:
-            newest = max(commits, key=lambda c: (c.at_ms, c.offset, c.metadata))
-            if newest.metadata:
-                processed = int(newest.metadata.split("=")[1])
-        if processed is not None and o < processed:
+        done = [int(c.metadata.split("=")[1]) for c in commits if c.metadata]
+        if any(o < processed for processed in done):
             return "delivered"
         if any(a < o < b for a, b in self.jumps(reads)):
             return "skipped_by_consumer"
-        committed = max((c.offset for c in commits), default=-1)
-        if processed is not None and processed <= o < committed:
-            return "skipped_by_consumer"
-        if o < committed:
+        if commits:
+            newest = max(commits, key=lambda c: (c.at_ms, c.offset, c.metadata))
+            if newest.metadata and int(newest.metadata.split("=")[1]) <= o < newest.offset:
+                return "skipped_by_consumer"
+        if any(o < c.offset for c in commits):
             return "inconclusive"
         if firsts and o < max((a.earliest for a in self.states(p)), default=0):
             return "expired_before_read"
