@@ -64,7 +64,7 @@ class Watch:
         """Tick until stopped. A tick that takes longer than its time is followed at once."""
         while not self.stopping.is_set():
             began = time.monotonic()
-            tick = self.tick(self.clock())
+            tick = self.tick()
             if tick.done or tick.again:
                 log.info(
                     "Tick.",
@@ -76,16 +76,19 @@ class Watch:
                 )
             self.stopping.wait(max(0.0, self.every_s - (time.monotonic() - began)))
 
-    def tick(self, as_of: datetime) -> Tick:
-        """Every step once. One that fails leaves the others alone; the next tick tries it again."""
-        began = time.monotonic()
+    def tick(self) -> Tick:
+        """Every step once, each as of its own now: a check must not ask about a past moment.
+
+        One that fails leaves the others alone; the next tick tries it again.
+        """
+        began, as_of = time.monotonic(), self.clock()
         done: list[str] = []
         again: list[str] = []
         for step in self.steps:
             if self.stopping.is_set():
                 break
             try:
-                if step(as_of):
+                if step(self.clock()):
                     done.append(step.name)
                 self._failures.pop(step.name, None)
             except TerminalError:

@@ -1,0 +1,102 @@
+"""`acktrail watch` over simulated time: rounds stay as long as they were, and memory as large.
+
+Each round is minutes of simulated time: lines with that time are written to a real log file, the
+real agent reads them, and the real jobs and checks run. With ACKTRAIL_SOAK set it is a whole day.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+from acktrail.commands.run import job_options
+from acktrail.commands.watch import SMALL_JOBS, CheckStep, JobStep
+from acktrail.commands.watch_loop import Watch
+from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.lake import Lake
+from acktrail.settings import load
+from acktrail.settings.sources import LogFilesSource
+from ingest.agent import Agent
+from ingest.registry import Surroundings, build_source
+from pipelines.registry import jobs_named
+
+SOAK = bool(os.environ.get("ACKTRAIL_SOAK"))
+ROUNDS = 288 if SOAK else 3
+STEP = timedelta(minutes=5)
+BEGIN = datetime(2026, 1, 31, 6, tzinfo=UTC)
+
+CONFIG = """\
+[{at}] INFO ProducerConfig values: 
+\tacks = -1
+\tclient.id = pay
+\tdelivery.timeout.ms = 120000
+\tlinger.ms = 5
+\trequest.timeout.ms = 30000
+\tretries = 2147483647
+\tretry.backoff.max.ms = 1000
+\tretry.backoff.ms = 100
+ (org.apache.kafka.clients.producer.ProducerConfig)
+"""
+RETRY = (
+    "[{at}] WARN [Producer clientId=pay] Got error produce response with correlation id {number} "
+    "on topic-partition pay-0, retrying ({left} attempts left). Error: NOT_ENOUGH_REPLICAS "
+    "(org.apache.kafka.clients.producer.internals.Sender)\n"
+)
+
+
+def spelt(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S,") + f"{at.microsecond // 1000:03d}"
+
+
+class Simulated:
+    """A producer whose batches are refused for a minute of each step; and the agent that reads."""
+
+    def __init__(self, home: Path, lake: Lake) -> None:
+        self.log = home / "pay.log"
+        self.lake = lake
+        self.number = 0
+        self.log.write_text(CONFIG.format(at=spelt(BEGIN)))
+
+    def round(self, until: datetime) -> None:
+        with self.log.open("a") as out:
+            for second in range(60):
+                self.number += 1
+                at = until - timedelta(seconds=60 - second)
+                left = 2147483647 - 1 - second
+                out.write(RETRY.format(at=spelt(at), number=self.number, left=left))
+        source = LogFilesSource(kind="log_files", name="pay", host="app", paths=(str(self.log),))
+        built = build_source(source, Surroundings("c", load(environment={}).settings.kafka, True))
+        Agent(self.lake, [built], once=True).run()
+
+
+def resident_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def test_a_day_of_rounds(spark, tmp_path, capsys):
+    lake = Lake(tmp_path / "lake")
+    loaded = load(environment={})
+    jobs = jobs_named(SMALL_JOBS)
+    steps = [JobStep(job, lake, lambda: spark, job_options(loaded)) for job in jobs]
+    checks = CheckStep(lake, loaded.settings.alerts, [job.name for job in jobs])
+    now = BEGIN
+    watch = Watch([*steps, checks], 5, lambda: now)
+    producer = Simulated(tmp_path, lake)
+    seconds, memory = [], []
+    for number in range(1, ROUNDS + 1):
+        now = BEGIN + number * STEP
+        producer.round(now)
+        tick = watch.tick()
+        assert tick.again == ()
+        assert "retry_budgets" in tick.done
+        seconds.append(tick.seconds)
+        memory.append(resident_mb())
+    assert lake.read(RETRY_BUDGETS).num_rows == ROUNDS
+    assert "open  retries_not_about_to_run_out" in capsys.readouterr().out
+    if SOAK:
+        tenth = ROUNDS // 10
+        assert median(seconds[-tenth:]) <= 1.5 * median(seconds[tenth : 2 * tenth])
+        assert memory[-1] - memory[tenth] <= 64
