@@ -41,3 +41,8 @@ def without_pandas(reading: bool = False) -> None:
             importlib.import_module("pyarrow.dataset")  # it looks for pandas once more
     finally:
         sys.meta_path.remove(refusal)
+
+
+def small_pools() -> None:
+    """Let Arrow give memory back to the system instead of keeping it in pools of its own."""
+    pa.set_memory_pool(pa.system_memory_pool())

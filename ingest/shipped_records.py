@@ -26,6 +26,9 @@ class Open:
     origin: Origin
     shipped_at: datetime | None
     heard_at: float
+    """When its last line reached us."""
+    stamp: float
+    """When its last line reached the log."""
     last: int = 0
     """Offset of its last line so far."""
     lines: list[bytes] = field(default_factory=list)
@@ -61,13 +64,18 @@ class PartitionLines:
         """Offsets of messages that hold no line, not yet handed over."""
         self.size = 0
         """Bytes held."""
+        self.at_end = False
+        """Whether everything in the log has come."""
+        self._newest = 0.0
         self._joiners: dict[Origin, Joiner] = {}
         self._open: dict[Origin, Open] = {}
         self._over: list[Joined] = []
 
-    def add(self, offset: int, line: ShippedLine | None, now: float) -> None:
-        """The message at *offset* came; *line* is None where it holds none."""
+    def add(self, offset: int, line: ShippedLine | None, now: float, stamp: float) -> None:
+        """The message at *offset*, in the log since *stamp*, came *now*; *line* may be missing."""
         self.next = offset + 1
+        self.at_end = False
+        self._newest = max(self._newest, stamp)
         if line is None:
             self.poison.append(offset)
             return
@@ -76,17 +84,19 @@ class PartitionLines:
         joiner = self._joiners.setdefault(origin, Joiner())
         if joiner.opens(text) or origin not in self._open:
             self._close(origin)
-            self._open[origin] = Open(offset, origin, line.shipped_at, now)
+            self._open[origin] = Open(offset, origin, line.shipped_at, now, stamp)
         record = self._open[origin]
         record.lines.append(text)
-        record.heard_at = now
+        record.heard_at, record.stamp = now, stamp
         record.last = offset
         self.size += len(text)
 
     def take(self, now: float, idle_s: float) -> tuple[list[Joined], list[int], int]:
         """Records and poison that are decided, and the position they end at."""
         for origin, record in list(self._open.items()):
-            if now - record.heard_at >= idle_s:
+            # While we lag, only the log's own time tells a silent file from a slow reader.
+            silent_s = now - record.heard_at if self.at_end else self._newest - record.stamp
+            if silent_s >= idle_s:
                 self._close(origin)
                 del self._joiners[origin]
         reached = self._decided()

@@ -49,8 +49,9 @@ def command(ctx: click.Context, loaded: Loaded, once: bool) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from acktrail import journal
-    from ingest.lean import without_pandas
+    from ingest.lean import small_pools, without_pandas
 
+    small_pools()
     without_pandas(reading=any(s.kind in _READERS for s in loaded.settings.sources))
     journal.to_stderr()
     agent = _agent(loaded, once)
@@ -166,7 +167,7 @@ def _serve_metrics(address: str | None, agent: Agent) -> None:
         return
     from prometheus_client import CollectorRegistry, start_http_server
 
-    from ingest.counters import AgentMetrics
+    from ingest.metrics import AgentMetrics
 
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():

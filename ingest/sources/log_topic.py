@@ -32,6 +32,8 @@ from ingest.source import Batch, Health
 log = logging.getLogger(__name__)
 
 CONSUMED_AT_ONCE = 5_000
+CONSUME_S = 0.5
+"""librdkafka waits this long to fill a batch, even if there is something in it."""
 HELD_BYTES = 16 * 1024 * 1024
 """Most text of one partition held back for records that may go on."""
 LOOK_S = 60.0
@@ -91,9 +93,10 @@ class LogTopic:
         if self._clock() >= self._next_look and not self._once:
             self._look()
         came = self._consume(timeout_s)
-        idle_s = 0.0 if self._drained() else self._settings.idle_s
+        drained = self._drained()
         for place, part in self._parts.items():
-            batch = self._batch(place, part, 0.0 if part.size > HELD_BYTES else idle_s)
+            over = drained or part.size > HELD_BYTES
+            batch = self._batch(place, part, 0.0 if over else self._settings.idle_s)
             if batch is not None:
                 yield batch
                 came = True
@@ -167,15 +170,17 @@ class LogTopic:
         assert self._consumer is not None, "open() comes first"
         if self._drained():
             return False
-        # While the end is known to be ahead, --once waits for the broker as long as it takes.
-        wait = self._settings.timeout_s if self._once else timeout_s
-        try:
-            messages = self._consumer.consume(CONSUMED_AT_ONCE, wait)
-        except KafkaException as error:
-            raise explained(f"the topics of {self.name}", error) from None
-        for message in messages:
-            self._take(message)
-        return bool(messages)
+        # While the end is known to be ahead, --once waits for the broker as long as it may take.
+        until = time.monotonic() + (self._settings.timeout_s if self._once else timeout_s)
+        while True:
+            try:
+                messages = self._consumer.consume(CONSUMED_AT_ONCE, min(timeout_s, CONSUME_S))
+            except KafkaException as error:
+                raise explained(f"the topics of {self.name}", error) from None
+            for message in messages:
+                self._take(message)
+            if messages or time.monotonic() >= until:
+                return bool(messages)
 
     def _take(self, message: Message) -> None:
         error = message.error()
@@ -185,12 +190,14 @@ class LogTopic:
             if error.code() == KafkaError._PARTITION_EOF:
                 part = self._parts[place]
                 part.next = max(part.next, int(offset or 0))
+                part.at_end = True
                 return
             raise explained(f"the topics of {self.name}", KafkaException(error)) from None
         line = read_shipped(message.value(), self._settings.shape)
         if line is None:
             self._last_poison = f"{topic}-{partition}@{offset}: not {self._settings.shape} JSON"
-        self._parts[place].add(int(offset or 0), line, self._clock())
+        stamp = message.timestamp()[1] / 1000
+        self._parts[place].add(int(offset or 0), line, self._clock(), stamp)
 
     def _batch(self, place: tuple[str, int], part: PartitionLines, idle_s: float) -> Batch | None:
         joined, poison, reached = part.take(self._clock(), idle_s)

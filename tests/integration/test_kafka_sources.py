@@ -24,6 +24,7 @@ from acktrail.contracts.bronze import (
     CLUSTER_CONFIGS,
     CLUSTER_STATES,
     GROUP_OFFSETS,
+    LOG_RECORDS,
     METRIC_SAMPLES,
 )
 from acktrail.contracts.vocabulary import Tier
@@ -34,6 +35,7 @@ from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import (
     ClusterStateSource,
     LogScanSource,
+    LogTopicSource,
     ScrapeSource,
     VerifiableSource,
 )
@@ -349,6 +351,69 @@ paths = ["{java.output}"]
     acked = {key[2] for key in found(lake, Tier.ACKED)}
     assert len(acked) > 200
     assert {seq for seq in acked if seq <= max(scanned)} <= scanned
+
+
+def test_shipped_lines_are_read_once_whatever_dies(nodes, tmp_path):
+    admin = AdminClient({"bootstrap.servers": nodes.direct})
+    create_topics(admin, [Topic("logs", ((1, 2, 3), (2, 3, 1)))])
+    wanted = LogTopicSource(kind="log_topic", name="fleet", topics=("logs",), shape="filebeat")
+    lake = Lake(tmp_path / "lake")
+    made = build_source(wanted, around(nodes))
+    assert drain_all(made, lake) == 0  # nothing there yet
+    ship(nodes, range(300))
+    made.open(lake)
+    for number, batch in enumerate(made.poll(10)):
+        if number == 0:  # the second is lost with the agent that read it
+            lake.append(batch.table, batch.rows, batch.positions)
+    made.close()
+    assert drain_all(made, lake) > 0
+    ship(nodes, range(300, 400))
+    drain_all(made, lake)
+    assert drain_all(made, lake) == 0
+    found = lake.read(LOG_RECORDS).to_pylist()
+    numbers = sorted(int(row["text"].split("number ")[1].split()[0]) for row in found)
+    assert numbers == list(range(400))
+    assert all(row["text"].endswith("TimeoutException: late") for row in found)
+    assert {row["host"] for row in found} == {"app-0", "app-1", "app-2"}
+    ship(nodes, range(400, 410))
+    for future in admin.delete_records([TopicPartition("logs", 0, -1)]).values():
+        future.result(30)
+    made.open(lake)
+    (expired,) = [batch for batch in made.poll(5) if "expired_before_read" in batch.dropped]
+    made.close()
+    assert expired.received == expired.dropped["expired_before_read"] > 0
+
+
+def ship(nodes, numbers) -> None:
+    """Lines of three hosts, mixed in two partitions, each with an exception behind it."""
+    producer = Producer({"bootstrap.servers": nodes.direct, "acks": "all"})
+    for number in numbers:
+        host = number % 3
+        for text in (
+            f"2026-01-31 10:00:00,001 WARN Got error produce response number {number} x",
+            "org.apache.kafka.common.errors.TimeoutException: late",
+        ):
+            message = {"@timestamp": "2026-01-31T10:00:00Z", "message": text}
+            message |= {"host": {"name": f"app-{host}"}, "log": {"file": {"path": "/a.log"}}}
+            producer.produce("logs", json.dumps(message), partition=host % 2)
+        if number % 50 == 0:
+            producer.produce("logs", b"not JSON", partition=0)
+    producer.flush(30)
+
+
+def drain_all(source, lake: Lake) -> int:
+    """As the loop does with --once: until a poll gives nothing."""
+    source.open(lake)
+    received = 0
+    try:
+        while batches := list(source.poll(5)):
+            for batch in batches:
+                assert batch.received == batch.rows.num_rows + sum(batch.dropped.values())
+                lake.append(batch.table, batch.rows, batch.positions)
+                received += batch.received
+    finally:
+        source.close()
+    return received
 
 
 def test_a_truncated_log_is_read_again_from_the_new_epoch(nodes, tmp_path):

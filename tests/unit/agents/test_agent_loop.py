@@ -16,7 +16,7 @@ from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import LakeBusy, PositionConflict, SourceUnavailable, TransientError
 from acktrail.lake import Position
 from ingest.agent import Agent, Pace
-from ingest.counters import AgentMetrics
+from ingest.metrics import AgentMetrics
 from ingest.source import Batch, Health
 
 QUICK = Pace(flush_s=0.01, poll_s=0.005, first_pause_s=0.005)

@@ -126,7 +126,7 @@ def test_every_message_is_decided_once_whatever_dies(steps):
         for at in range(part.next, upto):
             origin, text = messages[at]
             line = ShippedLine(text, origin, None, None) if origin else None
-            part.add(at, line, now=0.0)
+            part.add(at, line, now=0.0, stamp=0.0)
 
     def commit(idle_s: float) -> None:
         nonlocal committed
@@ -150,6 +150,21 @@ def test_every_message_is_decided_once_whatever_dies(steps):
     assert committed == len(messages)
     assert sorted(poison) == [i for i, (origin, _) in enumerate(messages) if not origin]
     assert sorted(decided) == sorted(_oracle(messages))
+
+
+def test_a_slow_reader_does_not_end_a_record():
+    part = PartitionLines(None, 0)
+    part.add(0, ShippedLine("2026-01-31 10:00:00 ERROR x", "A", None, None), now=0.0, stamp=0.0)
+    assert part.take(now=100.0, idle_s=5.0)[2] == 0
+    part.at_end = True
+    assert part.take(now=100.0, idle_s=5.0)[2] == 1
+
+
+def test_a_file_silent_in_the_logs_own_time_ends_its_record():
+    part = PartitionLines(None, 0)
+    part.add(0, ShippedLine("2026-01-31 10:00:00 ERROR x", "A", None, None), now=0.0, stamp=0.0)
+    part.add(1, ShippedLine("2026-01-31 10:00:09 ERROR y", "B", None, None), now=0.0, stamp=9.0)
+    assert part.take(now=0.0, idle_s=5.0)[2] == 1
 
 
 def _oracle(messages):
