@@ -77,9 +77,10 @@ class Watch:
             self.stopping.wait(max(0.0, self.every_s - (time.monotonic() - began)))
 
     def tick(self) -> Tick:
-        """Every step once, each as of its own now: a check must not ask about a past moment.
+        """Every step once, all as of the tick's beginning.
 
-        One that fails leaves the others alone; the next tick tries it again.
+        Later evidence was not read, so silence since then would prove nothing. A step that fails
+        leaves the others alone; the next tick tries it again.
         """
         began, as_of = time.monotonic(), self.clock()
         done: list[str] = []
@@ -88,7 +89,7 @@ class Watch:
             if self.stopping.is_set():
                 break
             try:
-                if step(self.clock()):
+                if step(as_of):
                     done.append(step.name)
                 self._failures.pop(step.name, None)
             except TerminalError:
