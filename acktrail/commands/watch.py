@@ -19,6 +19,7 @@ from acktrail.settings import Loaded
 
 if TYPE_CHECKING:
     from acktrail.commands.run import SparkOnDemand
+    from acktrail.contracts import Table
     from acktrail.lake import Lake
     from acktrail.settings.alerts import AlertSettings
     from expectations.alert import Alert
@@ -74,7 +75,7 @@ def command(
     with on_demand:
         options = job_options(loaded)
         steps: list[Step] = [JobStep(job, lake, on_demand, options) for job in chosen]
-        steps.append(CheckStep(lake, loaded.settings.alerts, [job.name for job in chosen]))
+        steps.append(CheckStep(lake, loaded.settings.alerts, [job.output for job in chosen]))
         watch = Watch(steps, every, lambda: datetime.now(UTC), on_failure=on_demand.renew)
         stop = _stopper(watch.stopping, agent)
         timer = threading.Timer(seconds, stop) if seconds is not None else None
@@ -158,7 +159,7 @@ class CheckStep:
 
     lake: Lake
     settings: AlertSettings
-    tables: Sequence[str]
+    tables: Sequence[Table]
     name: str = "checks"
     _kept: dict[tuple[str, str], str] = field(default_factory=dict)
     _kept_at: datetime | None = None
@@ -171,7 +172,9 @@ class CheckStep:
         from expectations.outbox import Outbox
 
         policy = Path(self.settings.policy) if self.settings.policy else None
-        results = answers(self.lake, as_of, policy, self.settings.runbooks_url, tables=self.tables)
+        # What no job has written yet is for the scheduled check to miss, not for the first round.
+        written = [table.name for table in self.tables if self.lake.exists(table)]
+        results = answers(self.lake, as_of, policy, self.settings.runbooks_url, tables=written)
         if self._worth_keeping(results, as_of):
             keep(self.lake, results, as_of)
         outbox = Outbox(self.lake)

@@ -126,8 +126,15 @@ def _first_of_others(new: Mapping[str, DataFrame]) -> str | None:
 
 def _long_queues(metrics: DataFrame) -> DataFrame:
     """Samples of a queue time that could matter, whatever the delivery timeout."""
-    whole = metrics.where("topic IS NULL AND node IS NULL")
-    return whole.where((F.col("metric") == _QUEUE_METRIC) & (F.col("value") >= LOWEST_QUEUE_MS))
+    return _clients_as_a_whole(metrics).where(_is_long_queue())
+
+
+def _clients_as_a_whole(metrics: DataFrame) -> DataFrame:
+    return metrics.where("topic IS NULL AND node IS NULL")
+
+
+def _is_long_queue() -> Column:
+    return (F.col("metric") == _QUEUE_METRIC) & (F.col("value") >= LOWEST_QUEUE_MS)
 
 
 def budget_retries(
@@ -141,12 +148,12 @@ def budget_retries(
     found = _found(events, queues)
     clients = sorted({row["client_id"] for row in found})
     hours = _hours(found, keys)
-    totals = metrics.where(F.col("metric").isin(list(_TOTALS)))
-    totals = totals.where("topic IS NULL AND node IS NULL")
     ours = F.coalesce("client_id", F.lit("")).isin(clients)
+    samples = _clients_as_a_whole(metrics).where(ours)
+    samples = samples.where(_is_long_queue() | F.col("metric").isin(list(_TOTALS)))
     evidence = (
         _spread(_events(events), hours)
-        .unionByName(_spread(_samples(queues.unionByName(totals).where(ours)), hours))
+        .unionByName(_spread(_samples(samples), hours))
         .unionByName(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours))
     )
     leaders = _leaders(inputs[CLUSTER_STATES.name], found)
