@@ -81,8 +81,9 @@ def test_a_day_of_rounds(spark, tmp_path, capsys):
     loaded = load(environment={})
     jobs = jobs_named(SMALL_JOBS)
     steps = [JobStep(job, lake, lambda: spark, job_options(loaded)) for job in jobs]
-    checks = CheckStep(lake, loaded.settings.alerts, [job.output for job in jobs])
     now = BEGIN
+    tables = [job.output for job in jobs]
+    checks = CheckStep(lake, loaded.settings.alerts, tables, lambda: now)
     watch = Watch([*steps, checks], 5, lambda: now)
     producer = Simulated(tmp_path, lake)
     seconds, memory = [], []

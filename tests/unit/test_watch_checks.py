@@ -1,0 +1,49 @@
+"""The checks of a watch: early to warn, and nothing is resolved by what was not read yet."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import timedelta
+
+import pytest
+from deltalake import write_deltalake
+
+from acktrail.commands.watch import CheckStep
+from acktrail.contracts.arrow import rows
+from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.lake import Lake
+from acktrail.settings.alerts import AlertSettings
+from acktrail.window import hour_of
+from pipelines.rules.budget import budgets_of
+from tests.unit.retry_lines import DEFAULTS, MAX, NOON, line
+
+
+@pytest.fixture
+def lake(tmp_path) -> Lake:
+    """Lines until 12:00:40; the next are on their way."""
+    made = Lake(tmp_path / "lake")
+    lines = [line(n, MAX - 1 - n, n + 1) for n in range(41)]
+    found = [
+        {**asdict(b), "evidence": list(b.evidence), "cluster": "c", "host": "app1",
+         "client_id": "pay", "opened_hour": hour_of(b.opened_at)}
+        for b in budgets_of(lines, [DEFAULTS])
+    ]  # fmt: skip
+    write_deltalake(made.path(RETRY_BUDGETS), rows(RETRY_BUDGETS, found))
+    return made
+
+
+def test_a_slow_round_neither_warns_late_nor_resolves_early(lake: Lake, capsys) -> None:
+    now = NOON + timedelta(seconds=36)
+    checks = CheckStep(lake, AlertSettings(), [RETRY_BUDGETS], lambda: now)
+    assert checks(NOON + timedelta(seconds=20)), "critical by now, though not when it was read"
+    now = NOON + timedelta(seconds=80)
+    checks(NOON + timedelta(seconds=45))
+    assert "resolved" not in capsys.readouterr().out
+    checks(NOON + timedelta(seconds=79))
+    assert "resolved" in capsys.readouterr().out
+
+
+def test_before_anything_was_written_nothing_is_missed(tmp_path, capsys) -> None:
+    checks = CheckStep(Lake(tmp_path), AlertSettings(), [RETRY_BUDGETS], lambda: NOON)
+    assert not checks(NOON)
+    assert capsys.readouterr().out == ""
