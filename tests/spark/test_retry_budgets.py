@@ -150,7 +150,7 @@ def test_what_is_joined(spark, tmp_path):
         CLIENT_CONFIGS.name: [config(NOON - timedelta(days=3))],
         CLUSTER_STATES.name: [led(NOON + timedelta(seconds=30), 2)],
         CLIENT_METRICS.name: [
-            sample("record-retry-total", NOON + timedelta(seconds=15), 40.0, 60.0)
+            sample("record-retry-total", NOON + timedelta(seconds=15), 48.0, 48.0)
         ],
     })  # fmt: skip
     inventory = {"batch-*": {"retries": "3", "delivery.timeout.ms": "60000"}}
