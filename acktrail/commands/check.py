@@ -106,16 +106,17 @@ def _record(result: CheckResult) -> dict[str, Any]:
 
 
 def _print_text(results: Sequence[CheckResult]) -> None:
-    """What passed, in a line each; then what did not, the worst at the end of the screen.
+    """What passed, in one line; then what did not, the worst at the end of the screen.
 
     What is missing is said once, at the first check that it makes blind.
     """
     said: set[str] = set()
+    passed = [r for r in results if r.outcome is Outcome.PASS]
+    muted = sum(1 for r in passed for f in r.findings if f.muted_by)
+    note = f" ({muted} finding(s) muted by a maintenance window)" if muted else ""
+    click.echo(f"pass       {len(passed)} of {len(results)} checks{note}")
     for result in sorted(results, key=_badness):
         if result.outcome is Outcome.PASS:
-            muted = sum(1 for f in result.findings if f.muted_by)
-            note = f"  ({muted} muted)" if muted else ""
-            click.echo(f"pass       {result.check} ({result.table}){note}")
             continue
         if result.outcome is Outcome.UNDECIDED:
             click.echo(f"undecided  {result.check} ({result.table})")

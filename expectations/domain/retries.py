@@ -54,7 +54,8 @@ class ExpectRetriesNotAboutToRunOut(DomainExpectation):
     def _finding(self, cluster: str, topic: str, error: str, chains: pd.DataFrame) -> Finding:
         clients = texts(chains["client_id"])
         who = clients[0] if len(clients) == 1 else f"{len(clients) or 'some'} producers"
-        where = f"topic {topic}" if topic else "its brokers"
+        verb = "retries" if len(clients) == 1 else "retry"
+        where = f"topic {topic}" if topic else "brokers that do not take them"
         return failure(
             cluster=cluster,
             topic=topic,
@@ -67,7 +68,7 @@ class ExpectRetriesNotAboutToRunOut(DomainExpectation):
             keys=keys_of(chains, _KEY),
             clients=clients,
             because=(
-                f"{who} retries {len(chains)} batch(es) to {where} on {error}"
+                f"{who} {verb} {len(chains)} batch(es) to {where} on {error}"
                 f"{_stake(chains)}; {self._left(chains)}."
             ),
         )
