@@ -137,7 +137,7 @@ class Book:
         tier = Tier.DELIVERED if group else Tier.IN_LOG
         placed = self.block.placed(tier, group)
         records = sum(p.part.records for p in placed)
-        if self.presence.each_once(placed):
+        if self.presence.each_once(placed, group):
             listed = sum(p.part.runs.count for p in placed)
             return {
                 "duplicates": 0,

@@ -142,24 +142,29 @@ class Presence:
             found.put(placed.partition, ids[kept], low[kept], high[kept])
         return found
 
-    def each_once(self, placed: tuple[Placed, ...]) -> bool:
+    def each_once(self, placed: tuple[Placed, ...], group: str) -> bool:
         """Whether all of *placed* still counts, no id is in two parts, and offsets are known."""
         if not placed or any(p.part.runs.offsets is None for p in placed):
             return False
         mine = {id(p.part) for p in placed}
-        if any(void is not None for kept, void in self._kept if id(kept.part) in mine):
+        if not group and any(
+            void is not None for kept, void in self._kept if id(kept.part) in mine
+        ):
             return False
         listed = sum(p.part.runs.count for p in placed)
         return listed == int(np.count_nonzero(union(p.part.mask for p in placed)))
 
     def offsets(self, tier: Tier, group: str = "") -> dict[int, tuple[Longs, Longs]]:
-        """Per partition, ids and offsets of the records still there, each offset once, in order."""
+        """Per partition, ids and offsets, each offset once, in order.
+
+        For the log, of the records still there; for a group, of all it received.
+        """
         wanted = {id(p.part) for p in self._block.placed(tier, group)}
         listed: dict[int, list[tuple[Longs, Longs]]] = {}
         for placed, void in self._kept:
             if id(placed.part) in wanted and placed.part.runs.offsets is not None:
                 ids, low, _ = placed.part.places()
-                kept = slice(None) if void is None else ~void[ids]
+                kept = slice(None) if void is None or group else ~void[ids]
                 listed.setdefault(placed.partition, []).append((ids[kept], low[kept]))
         return {partition: in_offset_order(found) for partition, found in listed.items()}
 

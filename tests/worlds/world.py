@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import Report, Sighting, encode_sightings
+from acktrail.wire import Report, Sighting, bucket_of, encode_sightings
 
 TOPIC = "orders"
 START_MS = 1_800_000_000_000
@@ -102,6 +102,7 @@ class World:
     """One history, made from a seed."""
 
     def __init__(self, seed: int, steps: int = 30) -> None:
+        self.seed = seed
         self.chance = random.Random(seed)
         self.now = START_MS
         self.number = 0
@@ -131,7 +132,12 @@ class World:
         return [s for s, _ in steps], [w for _, w in steps]
 
     def _producer(self, index: int) -> Producer:
-        return Producer(f"s{index}", f"p{index}", acks0=self.chance.random() < 0.2)
+        return Producer(self._session(index), f"p{index}", acks0=self.chance.random() < 0.2)
+
+    def _session(self, index: int) -> str:
+        """A name that no other world has, and that shares one of a few buckets."""
+        names = (f"s{index}-{self.seed}-{attempt}" for attempt in range(10_000))
+        return next(name for name in names if bucket_of(name, 0) < "x04")
 
     # -- what happens ----------------------------------------------------------------------------
 
