@@ -6,6 +6,7 @@ from acktrail.contracts.gold import (
     DELIVERY_LEDGER,
     LOSS_EVENTS,
     LOSS_INCIDENTS,
+    OFFSET_ACCOUNTS,
     PRODUCER_RELIABILITY,
     RETRY_BUDGETS,
     VERDICT_CHANGES,
@@ -121,6 +122,7 @@ SUITES: tuple[Suite, ...] = (
     ),
     Suite(LOSS_EVENTS, views.loss_events, checks=(), needs="audits"),
     Suite(VERDICT_CHANGES, views.verdict_changes, checks=(), needs="audits"),
+    Suite(OFFSET_ACCOUNTS, views.offset_accounts, checks=(), needs="cluster"),
     Suite(
         PRODUCER_RELIABILITY,
         views.producer_reliability,

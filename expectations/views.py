@@ -13,6 +13,7 @@ from acktrail.contracts.gold import (
     DELIVERY_LEDGER,
     LOSS_EVENTS,
     LOSS_INCIDENTS,
+    OFFSET_ACCOUNTS,
     PRODUCER_RELIABILITY,
     RETRY_BUDGETS,
     VERDICT_CHANGES,
@@ -67,20 +68,19 @@ def verdict_changes(lake: Lake, question: Question) -> pd.DataFrame | None:
 
 def producer_reliability(lake: Lake, question: Question) -> pd.DataFrame | None:
     """The hours of the window up to the time asked about."""
-    lately = (ds.field("hour") >= hour_of(question.since)) & (
-        ds.field("hour") <= hour_of(question.as_of)
-    )
-    return frame(lake, PRODUCER_RELIABILITY, lately)
+    return frame(lake, PRODUCER_RELIABILITY, _hours(question))
+
+
+def offset_accounts(lake: Lake, question: Question) -> pd.DataFrame | None:
+    """The hours of the window up to the time asked about."""
+    return frame(lake, OFFSET_ACCOUNTS, _hours(question))
 
 
 def coverage(lake: Lake, question: Question) -> pd.DataFrame | None:
     """What the sources gave in the window, and when that was worked out."""
     import pandas as pd
 
-    lately = (ds.field("hour") >= hour_of(question.since)) & (
-        ds.field("hour") <= hour_of(question.as_of)
-    )
-    covered = frame(lake, COVERAGE, lately)
+    covered = frame(lake, COVERAGE, _hours(question))
     if covered is None:
         return None
     ran = lake.read(RUNS, ds.field("job") == COVERAGE.name, ["ended_at"]).to_pandas()
@@ -122,6 +122,12 @@ def frame(
 
 def _ran(lake: Lake, table: Table) -> bool:
     return lake.read(RUNS, ds.field("job") == table.name, ["job"]).num_rows > 0
+
+
+def _hours(question: Question) -> ds.Expression:
+    """The partitions of the window."""
+    hour = ds.field("hour")
+    return (hour >= hour_of(question.since)) & (hour <= hour_of(question.as_of))
 
 
 def _since(column: str, question: Question) -> Any:

@@ -25,6 +25,10 @@ _NOT_SETTINGS = {
     "ACKTRAIL_MASTER",
     "ACKTRAIL_AGENT_ONCE",
     "ACKTRAIL_DATA_DOCS",
+    # Read by set-up and by tests.
+    "ACKTRAIL_MAKE_ARCHIVE",
+    "ACKTRAIL_CRASH_AT",
+    "ACKTRAIL_SOAK",
 }
 
 
