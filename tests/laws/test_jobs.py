@@ -28,7 +28,9 @@ from pipelines.registry import JOBS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-POINTS = ("before_commit", "after_commit", "after_record")
+pytestmark = pytest.mark.timeout(1800)  # every job, several times over
+KILLS = (("before_commit", "after_commit"), ("after_record",))
+"""Where the driver dies, for each slice of the evidence: every named point, in every job."""
 FOLDED = tuple(job for job in JOBS if job.shape != "diff")
 AS_OF = recorded_until(incident())
 
@@ -95,15 +97,16 @@ def test_any_split_in_any_order_with_kills_gives_the_tables_of_one_run(
 ) -> None:
     chance = random.Random(20260131)
     lake = Lake(tmp_path)
-    dealt = {name: slices(table, len(POINTS), chance) for name, table in evidence.items()}
-    for number, point in enumerate(POINTS):
+    dealt = {name: slices(table, len(KILLS), chance) for name, table in evidence.items()}
+    for number, points in enumerate(KILLS):
         for table in BRONZE:
             lake.append(table, dealt[table.name][number])
         for job in FOLDED:
-            with monkeypatch.context() as patched:
-                patched.setattr(runner, "crash_point", kill_at(point))
-                with contextlib.suppress(Killed):
-                    runner.run(job, lake, lambda: spark, AS_OF)
+            for point in points:
+                with monkeypatch.context() as patched:
+                    patched.setattr(runner, "crash_point", kill_at(point))
+                    with contextlib.suppress(Killed):
+                        runner.run(job, lake, lambda: spark, AS_OF)
             runner.run(job, lake, lambda: spark, AS_OF)
     for name, rows in contents(lake).items():
         assert rows == whole[name], f"{name} differs from one full run"
