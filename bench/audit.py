@@ -151,10 +151,11 @@ def _run_after(path: Path, hours: int, spark: Any) -> float:
     lake = Lake(path)
     for hour in range(hours):
         began = START_MS - (hours - hour) * 3_600_000
-        made = list(sessions(10, MESSAGES // 400, began, seed=hour))
+        made = list(sessions(10, MESSAGES // 400, began, hour))
         lake.append(AUDIT_REPORTS, report_rows(made, began))
     _run_books(lake, spark)
-    lake.append(AUDIT_REPORTS, report_rows(list(sessions(10, MESSAGES // 400, START_MS)), START_MS))
+    made = list(sessions(10, MESSAGES // 400, START_MS, hours))
+    lake.append(AUDIT_REPORTS, report_rows(made, START_MS))
     return _timed(lambda: _run_books(lake, spark))[0]
 
 

@@ -35,10 +35,10 @@ class Session:
     lost: np.ndarray
 
 
-def sessions(count: int, messages: int, began_ms: int, seed: int = 1) -> Iterator[Session]:
+def sessions(count: int, messages: int, began_ms: int, hour: int = 0) -> Iterator[Session]:
     """*count* sessions of *messages* each; offsets of a partition go on from session to session."""
-    chance = np.random.default_rng(seed)
-    ends = np.zeros(PARTITIONS, np.int64)
+    chance = np.random.default_rng(hour)
+    ends = np.full(PARTITIONS, hour * 1_000_000_000, np.int64)
     for _ in range(count):
         batches = chance.integers(0, PARTITIONS, messages // BATCH + 1)
         partition = np.repeat(batches, BATCH)[:messages]
