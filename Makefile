@@ -40,7 +40,7 @@ bench: setup servers  ## the same work by acktrail and by its peers, as ratios, 
 	@$(BIN)/python -m bench
 
 soak: setup servers  ## the long versions of the crash and fault tests
-	@ACKTRAIL_SOAK=1 $(BIN)/python -m pytest tests/integration
+	@ACKTRAIL_SOAK=1 $(BIN)/python -m pytest --timeout 7200 tests/unit/agents tests/integration tests/soak
 
 lab: setup servers  ## every scenario of the lab on a real cluster
 	@$(BIN)/acktrail lab run --all --table
