@@ -153,8 +153,7 @@ class Lake:
         """The table, guarded and fitting its contract; None where it does not exist yet."""
         path = self.path(table)
         try:
-            if not DeltaTable.is_deltatable(path, self.storage_options or None):
-                refuse_damaged_log(table, path)
+            if not self._is_table(table, path):
                 return None
             delta = DeltaTable(path, storage_options=self.storage_options or None)
             _guard(table, path, delta)
@@ -164,6 +163,21 @@ class Lake:
         except (DeltaError, OSError) as error:
             raise explained(table, path, error) from error
         return delta
+
+    def _is_table(self, table: Table, path: str) -> bool:
+        """Whether the table was made; what another writer is just making is waited for."""
+        for last in (False, False, False, True):
+            if DeltaTable.is_deltatable(path, self.storage_options or None):
+                return True
+            try:
+                refuse_damaged_log(table, path)
+            except LakeDamaged:
+                if last:
+                    raise
+                time.sleep(0.2)
+            else:
+                return False
+        return False
 
     def _check_log(self, table: Table, path: str, newest: int) -> None:
         """Check entries of the log not checked before: LakeDamaged names the broken one."""
@@ -297,6 +311,8 @@ class Lake:
                 name=table.name,
                 description=table.doc,
                 storage_options=self.storage_options or None,
+                # Tried again, a lost race would declare the table a second time, as version 1.
+                commit_properties=CommitProperties(max_commit_retries=0),
             )
         except (DeltaError, OSError) as error:
             # Two agents may create at once: whoever comes second opens what the first made.
