@@ -47,7 +47,7 @@ from lab.clients import start_producer
 from lab.cluster import cluster
 from lab.scenario import Producer as JavaProducer
 from lab.scenario import Topic
-from lab.snapshots import create_topics, wait_in_sync
+from lab.snapshots import create_topics
 from lab.steps import wait_until
 from tests.integration.servers import free_port
 
@@ -416,39 +416,6 @@ def drain_all(source, lake: Lake) -> int:
     finally:
         source.close()
     return received
-
-
-def test_a_truncated_log_is_read_again_from_the_new_epoch(nodes, tmp_path):
-    """Records that were scanned and then cut off by an unclean election: the log goes back."""
-    lake = Lake(tmp_path)
-    settings = LogScanSource(kind="log_scan", name="moved", topics=("moved",), mode="whole")
-    admin = AdminClient({"bootstrap.servers": nodes.direct})
-    follower, leader = nodes.brokers[2].process, nodes.brokers[1].process
-    kept = produce(nodes, "moved", range(100), 0)
-    follower.pause()
-    assert wait_until(lambda: _is(admin, "moved", isrs=[1]), 60)
-    lost = produce(nodes, "moved", range(100, 150), 0, acks="1")
-    _drain_in_the_end(build_source(settings, around(nodes)), lake)
-    assert len(found(lake, Tier.IN_LOG)) == 150
-    leader.kill()
-    follower.resume()
-    assert wait_until(lambda: _is(admin, "moved", leader=2), 60)
-    again = produce(nodes, "moved", range(200, 220), 0, acks="1")
-    assert min(again.values()) == 100 == min(lost.values())
-    _drain_in_the_end(build_source(settings, around(nodes)), lake)
-    seen = found(lake, Tier.IN_LOG)
-    assert seen == {(SESSION, 0, seq): o for seq, o in {**kept, **lost, **again}.items()}
-    scanned = [r for r in lake.read(AUDIT_REPORTS).to_pylist() if r["tier"] == "scanned"]
-    ranges = [(r["first_offset"], r["last_offset"]) for r in scanned]
-    assert sorted(ranges) == [(0, 149), (100, 119)]
-    older, newer = sorted(scanned, key=lambda r: r["began_at"])
-    assert newer["leader_epoch"] > older["leader_epoch"]
-    assert _drain_in_the_end(build_source(settings, around(nodes)), lake) == 0
-    with with_jolokia() as port:
-        nodes.launch(1)
-    nodes.wait_started(1)
-    wait_in_sync(admin, ["moved", TOPIC])
-    _jolokia_says_what_the_exporter_says(nodes, port, nodes.brokers[1].exporter_port, tmp_path)
 
 
 @contextmanager

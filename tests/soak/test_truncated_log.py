@@ -1,0 +1,60 @@
+"""A log that an unclean election cut back, read again by the scanner; waits for real elections."""
+
+from __future__ import annotations
+
+from confluent_kafka.admin import AdminClient
+
+from acktrail.contracts.bronze import AUDIT_REPORTS
+from acktrail.contracts.vocabulary import Tier
+from acktrail.lake import Lake
+from acktrail.settings.sources import LogScanSource
+from ingest.registry import build_source
+from lab.snapshots import wait_in_sync
+from lab.steps import wait_until
+from tests.integration.test_kafka_sources import (
+    SESSION,
+    TOPIC,
+    _drain_in_the_end,
+    _is,
+    _jolokia_says_what_the_exporter_says,
+    around,
+    found,
+    nodes,
+    produce,
+    with_jolokia,
+)
+
+__all__ = ["nodes"]
+
+
+def test_a_truncated_log_is_read_again_from_the_new_epoch(nodes, tmp_path):
+    """Records that were scanned and then cut off by an unclean election: the log goes back."""
+    lake = Lake(tmp_path)
+    settings = LogScanSource(kind="log_scan", name="moved", topics=("moved",), mode="whole")
+    admin = AdminClient({"bootstrap.servers": nodes.direct})
+    follower, leader = nodes.brokers[2].process, nodes.brokers[1].process
+    kept = produce(nodes, "moved", range(100), 0)
+    follower.pause()
+    assert wait_until(lambda: _is(admin, "moved", isrs=[1]), 60)
+    lost = produce(nodes, "moved", range(100, 150), 0, acks="1")
+    _drain_in_the_end(build_source(settings, around(nodes)), lake)
+    assert len(found(lake, Tier.IN_LOG)) == 150
+    leader.kill()
+    follower.resume()
+    assert wait_until(lambda: _is(admin, "moved", leader=2), 60)
+    again = produce(nodes, "moved", range(200, 220), 0, acks="1")
+    assert min(again.values()) == 100 == min(lost.values())
+    _drain_in_the_end(build_source(settings, around(nodes)), lake)
+    seen = found(lake, Tier.IN_LOG)
+    assert seen == {(SESSION, 0, seq): o for seq, o in {**kept, **lost, **again}.items()}
+    scanned = [r for r in lake.read(AUDIT_REPORTS).to_pylist() if r["tier"] == "scanned"]
+    ranges = [(r["first_offset"], r["last_offset"]) for r in scanned]
+    assert sorted(ranges) == [(0, 149), (100, 119)]
+    older, newer = sorted(scanned, key=lambda r: r["began_at"])
+    assert newer["leader_epoch"] > older["leader_epoch"]
+    assert _drain_in_the_end(build_source(settings, around(nodes)), lake) == 0
+    with with_jolokia() as port:
+        nodes.launch(1)
+    nodes.wait_started(1)
+    wait_in_sync(admin, ["moved", TOPIC])
+    _jolokia_says_what_the_exporter_says(nodes, port, nodes.brokers[1].exporter_port, tmp_path)
