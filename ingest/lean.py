@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
@@ -10,6 +11,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import pyarrow as pa
+
+_DELTA_POOLS = "_RJEM_MALLOC_CONF"
 
 
 class _NoPandas(MetaPathFinder):
@@ -44,5 +47,9 @@ def without_pandas(reading: bool = False) -> None:
 
 
 def small_pools() -> None:
-    """Let Arrow give memory back to the system instead of keeping it in pools of its own."""
+    """Let memory go back to the system instead of into pools, before the lake is loaded.
+
+    delta-rs brings an allocator of its own, which keeps what each of its many threads let go.
+    """
+    os.environ.setdefault(_DELTA_POOLS, "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0")
     pa.set_memory_pool(pa.system_memory_pool())

@@ -10,14 +10,13 @@ import click
 
 from acktrail.commands.options import format_option, open_lake, settings_options
 from acktrail.errors import AcktrailError, ConfigError
-from acktrail.lake import Lake
-from acktrail.settings import Loaded
-from ingest.source import Health
 
 if TYPE_CHECKING:
+    from acktrail.lake import Lake
+    from acktrail.settings import Loaded
     from ingest.accounts import Account
     from ingest.agent import Agent
-    from ingest.source import Source
+    from ingest.source import Health, Source
 
 _STATUS = (
     *("source", "kind", "position", "lag", "lag_unit", "received", "written", "dropped"),
@@ -86,6 +85,7 @@ def status(loaded: Loaded, output: str) -> None:
     from acktrail.output import write_rows
     from ingest.accounts import Account, accounts
     from ingest.lean import without_pandas
+    from ingest.source import Health
 
     without_pandas()
     lake = open_lake(loaded)
@@ -104,6 +104,8 @@ def status(loaded: Loaded, output: str) -> None:
 
 def _health(source: Source, lake: Lake) -> Health:
     """What the source says; that it does not answer is said too."""
+    from ingest.source import Health
+
     try:
         source.open(lake)
         return source.health()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from acktrail.contracts import Table
-from acktrail.lake import Lake, Position
+from acktrail.lake import Lake, Position, Standing
 from ingest.files.identity import family, mark, marks, passing_identity, settled_identity
 from ingest.files.rotation import UNREADABLE, expand
 from ingest.files.stream import Key, Stream, Track
@@ -48,6 +48,8 @@ class Follower:
         self._tracks: dict[str, Track] = {}
         self._handed: dict[str, int] = {}
         """Positions handed over and not yet known to be in the lake."""
+        self._standing: Standing | None = None
+        """What the lake says, asked once for all files of a look; old after a commit."""
 
     def open(self, lake: Lake) -> None:
         """Forget everything but what *lake* knows."""
@@ -61,11 +63,13 @@ class Follower:
         self._streams.clear()
         self._tracks.clear()
         self._handed.clear()
+        self._standing = None
 
     # -- looking --------------------------------------------------------------------------------
 
     def look(self, now: float) -> list[Stream]:
         """The files that may have something new, one per text."""
+        self._standing = None
         present = self._present()
         cut: list[tuple[Stream, Track, int]] = []
         for key, (path, status) in present.items():
@@ -213,7 +217,10 @@ class Follower:
         assert self._lake is not None, "open() comes first"
         known = {a: self._handed[a] for a in app_ids if a in self._handed}
         asked = [a for a in app_ids if a not in known]
-        return {**self._lake.positions(self.table, asked), **known}
+        if asked and self._standing is None:
+            self._standing = self._lake.standing(self.table)
+        standing = self._standing
+        return {**known, **{a: standing.of(a) for a in asked if standing is not None}}
 
     # -- reading on -----------------------------------------------------------------------------
 
@@ -256,6 +263,7 @@ class Follower:
 
     def committed(self, positions: Iterable[Position]) -> None:
         """These positions are in the lake."""
+        self._standing = None
         for position in positions:
             track = self._tracks.get(position.app_id)
             if track is not None:

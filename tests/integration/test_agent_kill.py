@@ -19,9 +19,10 @@ from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.lake import Lake
 
 SOAK = bool(os.environ.get("ACKTRAIL_SOAK"))
-LINES = 200_000
-KILLS = 1_000 if SOAK else 25
-SECONDS_PER_KILL = 0.6
+SEEDS = range(10) if SOAK else range(1)
+KILLS, LINES = (100, 50_000) if SOAK else (25, 200_000)
+"""Of each seed, on a lake of its own."""
+SECONDS_PER_KILL = 0.4
 _NUMBER = re.compile(r"line (\d+) END")
 
 SETTINGS = """
@@ -63,22 +64,24 @@ def rotate(folder: Path) -> None:
     )
 
 
-def test_each_line_once_through_kills_and_rotation(folder):
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_line_once_through_kills_and_rotation(folder, seed):
     (folder / "rotation.conf").write_text(ROTATION.format(folder=folder, how="create"))
     (folder / "rotation.conf").chmod(0o600)
-    chance = random.Random(20_260_131)
-    with _Writer(folder, LINES, KILLS * SECONDS_PER_KILL) as writer:
+    chance = random.Random(20_260_131 + seed)
+    with _Writer(folder) as writer:
         fleet = AgentFleet(folder / "agents.log")
-        next_rotation = time.monotonic()
+        rotate_at = time.monotonic()
         for kill in range(KILLS):
+            writer.write(LINES // KILLS, SECONDS_PER_KILL)
             pid = fleet.start("--config", str(folder / "acktrail.toml"))
             if kill % 2:  # every other one dies soon after a commit, not before its first
                 _wait_for_commit(folder)
             end = time.monotonic() + chance.uniform(0.02, SECONDS_PER_KILL)
             while (left := end - time.monotonic()) > 0:
-                if time.monotonic() >= next_rotation:
+                if time.monotonic() >= rotate_at:
                     rotate(folder)
-                    next_rotation = time.monotonic() + chance.uniform(0.2, 1.0)
+                    rotate_at = time.monotonic() + chance.uniform(0.2, 1.0)
                 time.sleep(min(left, 0.02))
             fleet.kill(pid)
         assert (Lake(folder / "lake").version(LOG_RECORDS) or 0) >= KILLS // 2
@@ -95,18 +98,20 @@ def test_each_line_once_through_copytruncate(folder):
     (folder / "rotation.conf").chmod(0o600)
     chance = random.Random(7)
     pause, paused = folder / "logs/app.log.pause", folder / "logs/app.log.paused"
-    with _Writer(folder, 20_000, 6, "pause") as writer:
+    with _Writer(folder, "pause") as writer:
         fleet = AgentFleet(folder / "agents.log")
+        writer.write(20_000, 5)
+        writer.no_more()
         for _ in range(6):
             pid = fleet.start("--config", str(folder / "acktrail.toml"))
-            time.sleep(chance.uniform(0.2, 0.8))
+            time.sleep(chance.uniform(0.1, 0.7))
             pause.touch()
             while not paused.exists() and writer.running():
                 time.sleep(0.002)
             rotate(folder)
             pause.unlink()
             paused.unlink(missing_ok=True)
-            time.sleep(chance.uniform(0.0, 0.4))
+            time.sleep(chance.uniform(0.0, 0.3))
             fleet.kill(pid)
         writer.finish()
         _finish_reading(fleet, folder)
@@ -115,29 +120,42 @@ def test_each_line_once_through_copytruncate(folder):
 
 
 class _Writer:
-    def __init__(self, folder: Path, count: int, seconds: float, *more: str) -> None:
+    def __init__(self, folder: Path, *more: str) -> None:
         script = Path(__file__).with_name("log_writer.py")
         path = str(folder / "logs" / "app.log")
         self._process = subprocess.Popen(
-            [sys.executable, str(script), path, str(count), str(seconds), *more]
+            [sys.executable, str(script), path, *more], stdin=subprocess.PIPE, text=True
         )
 
     def __enter__(self) -> _Writer:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.no_more()
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+
+    def write(self, lines: int, seconds: float) -> None:
+        """Order that many more lines."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{lines} {seconds}\n")
+        self._process.stdin.flush()
+
+    def no_more(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def running(self) -> bool:
         return self._process.poll() is None
 
     def finish(self) -> None:
+        self.no_more()
         assert self._process.wait(300) == 0
 
 
 def _wait_for_commit(folder: Path) -> None:
+    """Until an agent has committed; one that was killed had read nothing new at worst."""
     log = folder / "lake" / LOG_RECORDS.layer / LOG_RECORDS.name / "_delta_log"
     before, until = len(list(log.glob("*.json"))), time.monotonic() + 10
     while len(list(log.glob("*.json"))) == before and time.monotonic() < until:

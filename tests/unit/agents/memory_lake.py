@@ -32,5 +32,18 @@ class MemoryLake:
     def position(self, _table: Table, app_id: str) -> int | None:
         return self.moved.get(app_id)
 
+    def standing(self, _table: Table) -> MemoryStanding:
+        return MemoryStanding(dict(self.moved))
+
     def positions(self, _table: Table, app_ids: Sequence[str]) -> dict[str, int | None]:
         return {a: self.moved.get(a) for a in app_ids}
+
+
+class MemoryStanding:
+    """Where sources stood when it was asked for, as a version of a table says it."""
+
+    def __init__(self, moved: dict[str, int]) -> None:
+        self._moved = moved
+
+    def of(self, app_id: str) -> int | None:
+        return self._moved.get(app_id)

@@ -3,32 +3,33 @@
 Delta readers trust each entry of the log. An entry that a full disk or a power cut has shortened
 at a line end, or that an old backup has replaced, still reads as a commit: rows would be missing
 behind a position that says they were read. So every entry since the last checkpoint is checked
-once: it is there, whole (as many files as its own metrics say), and follows the entry it was
-written on.
+once: it is there, whole (as many files and positions as it says of itself), and follows the entry
+it was written on.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from acktrail.contracts import Table
 from acktrail.errors import AcktrailError, LakeDamaged, SourceUnavailable
+from acktrail.lake.entries import Action, entry_path
 
 FOLLOWS = "follows"
 """In our commits: the version the commit was written on."""
 POSITIONS = "positions"
 """In our commits: how many positions it moves."""
+FILES = "files"
+"""In our commits: how many files it adds."""
 
-Action = tuple[str, dict[str, Any]]
 _UNREACHABLE = ("Permission denied", "timed out", "connection", "Connection", "dns error")
 
 
-def commit_seal(follows: int, positions: int) -> dict[str, str]:
+def commit_seal(follows: int, positions: int, files: int) -> dict[str, str]:
     """What a commit carries so that it can be told from a shortened or replaced one."""
-    return {FOLLOWS: str(follows), POSITIONS: str(positions)}
+    return {FOLLOWS: str(follows), POSITIONS: str(positions), FILES: str(files)}
 
 
 def first_to_check(path: str) -> int:
@@ -47,7 +48,7 @@ def check_entry(
     wrong = "is missing" if actions is None else _what_is_wrong(version, actions)
     if wrong is None:
         return
-    entry = f"{path}/_delta_log/{version:020d}.json"
+    entry = entry_path(path, version)
     if version == newest and actions is not None:
         remedy = (
             "Move this file away: the table then stands one commit earlier, and the agents read "
@@ -68,9 +69,9 @@ def _what_is_wrong(version: int, actions: Sequence[Action]) -> str | None:
     info = infos[0]
     if version and info.get("operation") == "CREATE TABLE":
         return "is another commit's: it creates the table"
-    wanted = _number((info.get("operationMetrics") or {}).get("num_added_files"))
+    wanted = _number(info.get(FILES))
     added = sum(1 for kind, _ in actions if kind == "add")
-    if wanted is not None and info.get("operation") == "WRITE" and added != wanted:
+    if wanted is not None and added != wanted:
         return f"is cut short: it adds {added} files of {wanted}"
     moved = sum(1 for kind, _ in actions if kind == "txn")
     positions = _number(info.get(POSITIONS))
@@ -87,22 +88,6 @@ def _number(value: object) -> int | None:
         return int(str(value))
     except ValueError:
         return None
-
-
-def read_entry(text: str) -> list[Action] | None:
-    """The actions of a log entry; None where it is not what was written."""
-    actions: list[Action] = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except ValueError:
-            return None
-        if not isinstance(found, Mapping):
-            return None
-        actions.extend(found.items())
-    return actions
 
 
 def refuse_damaged_log(table: Table, path: str) -> None:

@@ -1,0 +1,19 @@
+"""The lake: Delta tables, written here by delta-rs, with positions in the same commit as rows.
+
+Agents append rows and positions: both become visible, or neither. A position is a Delta `txn`
+action: the application id names one source, the version says how far it has been read. Every
+attempt, retries included, reloads the table and requires the position to be where the batch
+began, because delta-rs refuses only a *concurrent* commit of the same application id.
+
+The same class is the control plane of the Spark jobs: versions, what was added since, what a job
+has consumed. It never starts a JVM.
+
+`tables` is the facade; `data_files` writes Parquet, `entries` reads the log, `changes` says what is
+new, `positions` how far sources are, `guard` and `damage` refuse what cannot be trusted.
+"""
+
+from acktrail.lake.changes import Added
+from acktrail.lake.positions import Position, Standing
+from acktrail.lake.tables import ATTEMPTS, Lake
+
+__all__ = ["ATTEMPTS", "Added", "Lake", "Position", "Standing"]

@@ -1,0 +1,94 @@
+"""What was added to a table since a version: read from its log, not from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from acktrail.lake.entries import Action
+
+Values = Mapping[str, str | None]
+"""Partition values of a file."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """Files added to a table after a version: what a job must look at."""
+
+    version: int
+    """The table's version when this was read."""
+    files: tuple[str, ...]
+    """Paths relative to the table, of add actions with dataChange=true, still in the table."""
+    partitions: tuple[Values, ...]
+    """Distinct partition values of files added *or removed* since."""
+    complete: bool
+    """False where the log no longer reaches back to the version: rebuild."""
+    rows: int = 0
+    """Rows in those files, as their statistics say."""
+
+
+def added_since(
+    delta: DeltaTable, since: int | None, entry: Callable[[int], Sequence[Action] | None]
+) -> Added:
+    """What was added after version *since* (None: everything); *entry* reads one log entry."""
+    newest = int(delta.version())
+    current = current_files(delta)
+    rows = _rows_by_file(delta)
+    whole = Added(
+        newest, tuple(sorted(current)), _distinct(current.values()), True, sum(rows.values())
+    )
+    if since is None:
+        return whole
+    if since > newest:
+        return replace(whole, complete=False)
+    files: dict[str, Values] = {}
+    touched: list[Values] = []
+    for version in range(since + 1, newest + 1):
+        actions = entry(version)
+        if actions is None:
+            return replace(whole, complete=False)
+        for kind, action in actions:
+            if kind not in ("add", "remove") or not action.get("dataChange", True):
+                continue
+            touched.append(action.get("partitionValues") or {})
+            if kind == "add":
+                files[action["path"]] = touched[-1]
+            else:
+                files.pop(action["path"], None)
+    # A file that was compacted away took its rows into one with dataChange=false, which is
+    # not in this list: only the whole table has them all.
+    kept = tuple(sorted(f for f in files if f in current))
+    if len(kept) < len(files):
+        return replace(whole, complete=False)
+    return Added(newest, kept, _distinct(touched), True, sum(rows.get(f, 0) for f in kept))
+
+
+def current_files(delta: DeltaTable) -> dict[str, Values]:
+    """Path to partition values of every file in the table now."""
+    actions = pa.table(delta.get_add_actions(flatten=False))
+    paths = actions.column("path").to_pylist()
+    if "partition" in actions.column_names:
+        values = actions.column("partition").to_pylist()
+    else:
+        values = [{}] * len(paths)
+    return {
+        str(path): {str(k): None if v is None else str(v) for k, v in (value or {}).items()}
+        for path, value in zip(paths, values, strict=True)
+    }
+
+
+def _rows_by_file(delta: DeltaTable) -> dict[str, int]:
+    actions = pa.table(delta.get_add_actions(flatten=False))
+    counts = actions.column("num_records").to_pylist()
+    return {
+        str(path): int(count or 0)
+        for path, count in zip(actions.column("path").to_pylist(), counts, strict=True)
+    }
+
+
+def _distinct(values: Iterable[Values]) -> tuple[Values, ...]:
+    seen = {tuple(sorted(v.items())): v for v in values}
+    return tuple(seen[k] for k in sorted(seen, key=str))

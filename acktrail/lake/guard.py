@@ -1,0 +1,90 @@
+"""Refuse tables that would be read wrongly, or that do not fit their contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import schema
+from acktrail.errors import ContractError, UnsupportedTable
+
+_FEATURES = {
+    "appendOnly",
+    "invariants",
+    "changeDataFeed",
+    "checkConstraints",
+    "generatedColumns",
+    "timestampNtz",
+}
+
+
+def guard(table: Table, path: str, delta: DeltaTable) -> None:
+    """Refuse what delta-rs would read wrongly, and tables that do not fit their contract."""
+    _refuse_features(table, path, delta)
+    for field in stored_schema(delta):
+        if field.name not in table.names:
+            raise ContractError(
+                f"{table.name} at {path} has a column {field.name} that the contract does not "
+                "know: it was written by a newer acktrail. Upgrade this one."
+            )
+        wanted = schema(table).field(field.name).type
+        if not _same_type(field.type, wanted):
+            raise ContractError(
+                f"{table.name}.{field.name} at {path} is {field.type}, the contract says {wanted}. "
+                "Move the table away and run again: silver and gold are rebuilt from bronze."
+            )
+
+
+def refuse_other_writer(table: Table) -> None:
+    """ContractError where *table* is not ours to write."""
+    if table.writer != "delta-rs":
+        raise ContractError(
+            f"{table.name} is written by Spark alone; a second engine would lose commits."
+        )
+
+
+def stored_schema(delta: DeltaTable) -> pa.Schema:
+    """The columns the table has now."""
+    found: pa.Schema = pa.schema(delta.schema().to_arrow())  # type: ignore[arg-type]
+    return found
+
+
+def columns_to_add(table: Table, delta: DeltaTable) -> list[pa.Field[Any]]:
+    """What the contract has grown since the table was made; null in the rows there are."""
+    known = set(stored_schema(delta).names)
+    return [field.with_nullable(True) for field in schema(table) if field.name not in known]
+
+
+def _refuse_features(table: Table, path: str, delta: DeltaTable) -> None:
+    protocol = delta.protocol()
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    strange = sorted(str(f) for f in features if str(f) not in _FEATURES)
+    mapping = delta.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mapping not in ("none", ""):
+        strange.append(f"columnMapping ({mapping})")
+    if strange:
+        raise UnsupportedTable(
+            f"{table.name} at {path} uses Delta features we cannot honour: {', '.join(strange)}. "
+            "Reading it would be silently wrong. Write the table anew without them "
+            "(`acktrail run --rebuild` makes silver and gold again from bronze)."
+        )
+
+
+def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_list(wanted) or pa.types.is_large_list(wanted):
+        return bool(
+            (pa.types.is_list(found) or pa.types.is_large_list(found))
+            and _same_type(found.value_type, wanted.value_type)
+        )
+    if pa.types.is_map(wanted):
+        return bool(pa.types.is_map(found))
+    plain = {
+        pa.large_string(): pa.string(),
+        pa.string_view(): pa.string(),
+        pa.large_binary(): pa.binary(),
+        pa.binary_view(): pa.binary(),
+    }
+    return bool(plain.get(found, found) == wanted)

@@ -1,0 +1,281 @@
+"""All tables under one URI: append with positions, read, and what jobs need to know."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
+
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import conform, schema
+from acktrail.crashpoints import crash_point
+from acktrail.errors import ConfigError, LakeBusy, LakeDamaged
+from acktrail.lake.changes import Added, added_since, current_files
+from acktrail.lake.damage import (
+    check_entry,
+    commit_seal,
+    explained,
+    first_to_check,
+    refuse_damaged_log,
+)
+from acktrail.lake.data_files import write_files
+from acktrail.lake.entries import actions_of
+from acktrail.lake.guard import columns_to_add, guard, refuse_other_writer
+from acktrail.lake.positions import Position, Standing, require_positions
+from acktrail.lake.rows import dataset
+
+ATTEMPTS = 40
+"""How often a commit is tried against other writers before LakeBusy."""
+CHECKPOINT_EVERY = 20
+"""Commits between checkpoints: every commit reads the log back to the last one."""
+
+
+class Lake:
+    """All tables under one URI (a directory or an object store)."""
+
+    def __init__(self, uri: str | Path, storage_options: Mapping[str, str] | None = None) -> None:
+        self.uri = str(uri).rstrip("/")
+        self.storage_options = dict(storage_options or {})
+        self._checked: dict[str, int] = {}
+        if not self.uri:
+            raise ConfigError("The lake's URI is empty. Give --lake URI, or set `lake.uri`.")
+
+    def path(self, table: Table) -> str:
+        """Where *table* lives: layer/name under the lake."""
+        return f"{self.uri}/{table.layer}/{table.name}"
+
+    # -- agents ---------------------------------------------------------------------------------
+
+    def append(
+        self, table: Table, rows: pa.Table, positions: Sequence[Position] = (), note: str = ""
+    ) -> int:
+        """Append *rows* and move *positions* in one atomic commit; the new version.
+
+        PositionConflict when another writer has moved one of the positions: nothing is written.
+        """
+        refuse_other_writer(table)
+        fitting = conform(table, rows)
+        if not fitting.num_rows and not positions:
+            return self.version(table) or 0
+        files: list[AddAction] | None = None
+        for attempt in range(ATTEMPTS):
+            delta = self._create_or_open(table)
+            require_positions(table, delta, positions)
+            # A crash before the commit leaves at worst files that no commit names; after it, rows
+            # and positions are both there.
+            try:
+                self._add_columns(table, delta)
+                if files is None:
+                    files = write_files(table, fitting, self.path(table), self.storage_options)
+                    crash_point("lake.files_written")
+                return _commit(table, delta, files, positions, note)
+            except CommitFailedError:
+                _back_off(attempt)
+                continue
+            except (DeltaError, OSError) as error:
+                raise explained(table, self.path(table), error) from error
+        raise LakeBusy(
+            f"{table.name}: {ATTEMPTS} commits in a row were overtaken by other writers. "
+            "Nothing was written; flush less often (`agent.flush_s`) or run fewer agents."
+        )
+
+    def position(self, table: Table, app_id: str) -> int | None:
+        """How far *app_id* has been read into *table*; None where it never was."""
+        return self.standing(table).of(app_id)
+
+    def positions(self, table: Table, app_ids: Sequence[str]) -> dict[str, int | None]:
+        """As *position*, for many at once."""
+        if not app_ids:
+            return {}
+        standing = self.standing(table)
+        return {app_id: standing.of(app_id) for app_id in app_ids}
+
+    def standing(self, table: Table) -> Standing:
+        """Where every source stands now: one look at the log, however many are asked for."""
+        return Standing(self.open(table))
+
+    # -- reading and control --------------------------------------------------------------------
+
+    def open(self, table: Table) -> DeltaTable | None:
+        """The table, guarded and fitting its contract; None where it does not exist yet."""
+        path = self.path(table)
+        try:
+            if not self._is_table(table, path):
+                return None
+            delta = DeltaTable(path, storage_options=self.storage_options or None)
+            guard(table, path, delta)
+            self._check_log(table, path, int(delta.version()))
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise explained(table, path, error) from error
+        return delta
+
+    def _is_table(self, table: Table, path: str) -> bool:
+        """Whether the table was made; what another writer is just making is waited for."""
+        for last in (False, False, False, True):
+            if DeltaTable.is_deltatable(path, self.storage_options or None):
+                return True
+            try:
+                refuse_damaged_log(table, path)
+            except LakeDamaged:
+                if last:
+                    raise
+                time.sleep(0.2)
+            else:
+                return False
+        return False
+
+    def _check_log(self, table: Table, path: str, newest: int) -> None:
+        """Check entries of the log not checked before: LakeDamaged names the broken one."""
+        if table.writer != "delta-rs":
+            return
+        first = self._checked.get(table.name, -1) + 1
+        if not first:
+            first = newest if "://" in path else first_to_check(path)
+        for version in range(first, newest + 1):
+            check_entry(table, path, version, newest, actions_of(table, path, version))
+            self._checked[table.name] = version
+
+    def exists(self, table: Table) -> bool:
+        """Whether the table has been written."""
+        return self.open(table) is not None
+
+    def version(self, table: Table) -> int | None:
+        """The table's newest version; None where it does not exist yet."""
+        delta = self.open(table)
+        return None if delta is None else int(delta.version())
+
+    def read(
+        self,
+        table: Table,
+        where: Any = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of *table*, empty if never written; *where* is a pyarrow.dataset expression."""
+        delta = self.open(table)
+        wanted = list(columns) if columns is not None else list(table.names)
+        if delta is None:
+            return schema(table).empty_table().select(wanted)
+        try:
+            data = dataset(delta, self.path(table), self.storage_options)
+            present = [name for name in wanted if name in data.schema.names]
+            found = data.to_table(filter=where, columns=present)
+        except (DeltaError, OSError, pa.ArrowInvalid) as error:
+            raise explained(table, self.path(table), error) from error
+        # A table written before its contract grew a column reads as if it were null there.
+        for name in wanted:
+            if name not in present:
+                kind = schema(table).field(name).type
+                found = found.append_column(name, pa.nulls(found.num_rows, kind))
+        return found.select(wanted)
+
+    def added(self, table: Table, since: int | None) -> Added | None:
+        """What was added after version *since* (None: everything); None if not written yet."""
+        delta = self.open(table)
+        if delta is None:
+            return None
+        path = self.path(table)
+        return added_since(delta, since, lambda version: actions_of(table, path, version))
+
+    def has_data(self, table: Table) -> bool:
+        """Whether the table holds any file."""
+        delta = self.open(table)
+        return delta is not None and bool(current_files(delta))
+
+    def consumed(self, table: Table, job: str) -> dict[str, int] | None:
+        """Input versions the last run of *job* has consumed; None where unknown: rebuild."""
+        delta = self.open(table)
+        if delta is None:
+            return None
+        for limit in (20, None):  # nearly always among the newest commits
+            for commit in delta.history(limit):
+                noted = _noted(commit.get("userMetadata"))
+                if noted.get("job") == job:
+                    return {str(k): int(v) for k, v in noted.get("consumed", {}).items()}
+        return None
+
+    def _add_columns(self, table: Table, delta: DeltaTable) -> None:
+        """A contract that grew a column migrates the table it finds."""
+        new = columns_to_add(table, delta)
+        if new:
+            fields = Schema.from_arrow(pa.schema(new)).fields
+            seal = commit_seal(int(delta.version()), positions=0, files=0)
+            delta.alter.add_columns(
+                fields,
+                commit_properties=CommitProperties(custom_metadata=seal, max_commit_retries=0),
+            )
+
+    def _create_or_open(self, table: Table) -> DeltaTable:
+        delta = self.open(table)
+        if delta is not None:
+            return delta
+        try:
+            DeltaTable.create(
+                self.path(table),
+                schema=schema(table),
+                mode="ignore",
+                partition_by=list(table.partition) or None,
+                name=table.name,
+                description=table.doc,
+                configuration={"delta.checkpointInterval": str(CHECKPOINT_EVERY)},
+                storage_options=self.storage_options or None,
+                # Tried again, a lost race would declare the table a second time, as version 1.
+                commit_properties=CommitProperties(max_commit_retries=0),
+            )
+        except (DeltaError, OSError) as error:
+            # Two agents may create at once: whoever comes second opens what the first made.
+            if not DeltaTable.is_deltatable(self.path(table), self.storage_options or None):
+                raise explained(table, self.path(table), error) from error
+        opened = self.open(table)
+        if opened is None:
+            raise LakeDamaged(f"{table.name}: could not be created at {self.path(table)}.")
+        return opened
+
+
+def _noted(metadata: str | None) -> dict[str, Any]:
+    """What a job wrote beside its commit; empty for commits of others."""
+    try:
+        noted = json.loads(metadata or "{}")
+    except ValueError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def _commit(
+    table: Table,
+    delta: DeltaTable,
+    files: list[AddAction],
+    positions: Sequence[Position],
+    note: str,
+) -> int:
+    """Make *files* and *positions* part of the table, or neither; the version that has them.
+
+    CommitFailedError: another writer has made that version.
+    """
+    read = int(delta.version())
+    seal = commit_seal(read, len(positions), len(files))
+    delta.create_write_transaction(
+        list(files),
+        mode="append",
+        schema=schema(table),
+        partition_by=list(table.partition),
+        commit_properties=CommitProperties(
+            app_transactions=[Transaction(p.app_id, p.reached) for p in positions] or None,
+            custom_metadata=seal | ({"note": note} if note else {}),
+            max_commit_retries=0,
+        ),
+    )
+    return read + 1
+
+
+def _back_off(attempt: int) -> None:
+    time.sleep(random.uniform(0.01, min(1.0, 0.02 * 2**attempt)))
