@@ -30,7 +30,6 @@ from acktrail.lake.data_files import write_files
 from acktrail.lake.entries import actions_of
 from acktrail.lake.guard import columns_to_add, guard, refuse_other_writer
 from acktrail.lake.positions import Position, Standing, require_positions
-from acktrail.lake.rows import dataset
 
 ATTEMPTS = 40
 """How often a commit is tried against other writers before LakeBusy."""
@@ -161,6 +160,8 @@ class Lake:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of *table*, empty if never written; *where* is a pyarrow.dataset expression."""
+        from acktrail.lake.rows import dataset  # an agent that reads no rows loads nothing for it
+
         delta = self.open(table)
         wanted = list(columns) if columns is not None else list(table.names)
         if delta is None:
