@@ -24,7 +24,7 @@ airflow-env:  ## Airflow in an environment of its own (.venv-airflow)
 demo: setup  ## a recorded real incident through everything, offline, about two minutes
 	@$(BIN)/acktrail demo
 
-test: setup servers airflow-env  ## every test: unit, laws, Spark, real servers, real Airflow
+test: setup servers  ## every test: unit, laws, Spark, real servers, real Airflow
 	@bash scripts/test.sh $(BIN)
 
 lint: setup  ## ruff, formatting, mypy strict, import-linter

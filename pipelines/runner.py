@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 SparkFactory = Callable[[], "SparkSession"]
 """Makes the session when it is first needed: a run with nothing new starts no JVM."""
 
+FILES_LISTED = 1_000
+"""A table of at most so many files on a disk is read by their names, as the control plane lists
+them: Delta's own listing is a Spark job or two (1.2 s a table against 0.1 s). Beyond that, and on
+object stores where each name costs a request, Delta's index is the cheaper one."""
+
 
 @dataclass(frozen=True)
 class RunCounts:
@@ -155,7 +160,8 @@ def _map_rows(
     if rebuild is not None:
         target = writing.window(job.output, rebuild)
         return job.transform(_whole(session, lake, job.input), options), target
-    return job.transform(_new_rows(session, lake, job.input, plan), options), writing.APPEND
+    new = _files(session, lake, job.input, plan.news[job.input.name])
+    return job.transform(new, options), writing.APPEND
 
 
 def _fold_rows(
@@ -173,7 +179,7 @@ def _fold_rows(
         return job.transform(inputs, None, options), writing.ALL
     news = {table: added for table, added in plan.news.items() if added.files or added.partitions}
     evidence = Evidence(
-        new={t.name: _new_rows(session, lake, t, plan) for t in job.inputs if t.name in news},
+        new={t.name: _files(session, lake, t, news[t.name]) for t in job.inputs if t.name in news},
         changed={name: _texts(added) for name, added in news.items()},
         inputs=inputs,
         output=_whole(session, lake, job.output) if lake.has_data(job.output) else None,
@@ -204,18 +210,20 @@ def _whole(session: SparkSession, lake: Lake, table: Table) -> DataFrame:
     """All of *table*; an empty frame where it was never written."""
     from pipelines.spark_schema import struct
 
-    if not lake.exists(table):
+    added = lake.added(table, None)
+    if added is None:
         return session.createDataFrame([], struct(table))
-    return session.read.format("delta").load(lake.path(table))
+    if "://" in lake.uri or len(added.files) > FILES_LISTED:
+        return session.read.format("delta").load(lake.path(table))
+    return _files(session, lake, table, added)
 
 
-def _new_rows(session: SparkSession, lake: Lake, table: Table, plan: _Plan) -> DataFrame:
-    """The rows of the files added since the last run."""
+def _files(session: SparkSession, lake: Lake, table: Table, added: Added) -> DataFrame:
     from pipelines.spark_schema import struct
 
-    files = [f"{lake.path(table)}/{unquote(name)}" for name in plan.news[table.name].files]
-    if not files:
+    if not added.files:
         return session.createDataFrame([], struct(table))
+    files = [f"{lake.path(table)}/{unquote(name)}" for name in added.files]
     reader = session.read.schema(struct(table)).option("basePath", lake.path(table))
     return reader.parquet(*files)
 

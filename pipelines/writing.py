@@ -70,16 +70,11 @@ def window(table: Table, span: Window) -> Target:
 
 
 def create(session: SparkSession, lake: Lake, table: Table) -> None:
-    """Make the table if it is not there; add columns the contract has grown since."""
-    opened = lake.open(table)
-    if opened is None:
-        empty = session.createDataFrame([], struct(table))
-        writer = empty.write.format("delta").mode("ignore").option("description", table.doc)
-        if table.partition:
-            writer = writer.partitionBy(*table.partition)
-        writer.save(lake.path(table))
-        return
-    known = {field.name for field in opened.schema().fields}
+    """Make the table if it is not there; add columns the contract has grown since.
+
+    The control plane declares it: that writes no row, and a second creator finds the first's.
+    """
+    known = {field.name for field in lake.create(table).schema().fields}
     grown = [f for f in struct(table) if f.name not in known]
     if grown:
         added = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in grown)

@@ -20,6 +20,7 @@ from acktrail.settings import Loaded, load
 
 if TYPE_CHECKING:
     from acktrail.lake import Lake
+    from pipelines.job import Job
 
 CLUSTER = "demo"
 
@@ -89,13 +90,17 @@ def _ingest(lake: Lake) -> dict[str, int]:
 def _run(loaded: Loaded, lake: Lake, as_of: datetime) -> None:
     from pipelines import runner
     from pipelines.registry import JOBS
+    from pipelines.schedule import run_all
 
     options = job_options(loaded)
     with SparkOnDemand(loaded) as spark:
-        for job in JOBS:
+
+        def run_one(job: Job) -> None:
             done = runner.run(job, lake, spark, as_of, options)
             said = "nothing new" if done.nothing_new else f"{done.rows_out:,} rows"
             click.echo(f"   {job.name:<22} {said}")
+
+        run_all(JOBS, run_one)
 
 
 def _step(title: str, act: Callable[..., Any], *given: Any) -> Any:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acktrail.progress import Progress
+
 if TYPE_CHECKING:
     from lab.score import Score
+    from pipelines.job import Job
     from pipelines.rules.fleet import Burning
 
 
@@ -25,15 +28,20 @@ def put_through(places: Mapping[str, Path], lake_directory: Path) -> list[Score]
     from lab.score import score
     from pipelines import runner, session
     from pipelines.registry import JOBS
+    from pipelines.schedule import run_all
 
     lake = Lake(lake_directory)
     for name, place in places.items():
         replay(place, lake, name)
     spark = session.build()
     try:
-        for job in JOBS:
-            click.echo(f"{job.name} …", err=True)
-            runner.run(job, lake, lambda: spark, datetime.now(UTC))
+        with Progress(len(JOBS)) as progress:
+
+            def run_one(job: Job) -> None:
+                with progress.part(job.name):
+                    runner.run(job, lake, lambda: spark, datetime.now(UTC))
+
+            run_all(JOBS, run_one)
     finally:
         session.stop(spark)
     losses = lake.read(LOSS_EVENTS).to_pylist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import threading
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,14 @@ import click
 
 from acktrail.commands.options import as_of_option, format_option, open_lake, settings_options
 from acktrail.output import write_rows
+from acktrail.progress import Progress
 from acktrail.settings import Loaded
 from acktrail.window import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.job import Options
+    from pipelines.job import Job, Options
     from pipelines.runner import RunCounts
 
 _COLUMNS = ("job", "shape", "rows_in", "rows_out", "dropped", "touched", "seconds", "said")
@@ -51,17 +52,19 @@ def command(
     """
     from pipelines import runner
     from pipelines.registry import jobs_named
+    from pipelines.schedule import run_all
 
     chosen = jobs_named(jobs)
     window = Window.parse(rebuild) if rebuild else None
     lake = open_lake(loaded)
     options = job_options(loaded)
-    with SparkOnDemand(loaded, master) as spark:
-        done = []
-        for job in chosen:
-            if sys.stderr.isatty():
-                click.echo(f"{job.name} …", err=True)
-            done.append(runner.run(job, lake, spark, as_of, options, window))
+    with SparkOnDemand(loaded, master) as spark, Progress(len(chosen)) as progress:
+
+        def run_one(job: Job) -> RunCounts:
+            with progress.part(job.name):
+                return runner.run(job, lake, spark, as_of, options, window)
+
+        done = run_all(chosen, run_one)
     write_rows([_row(counts) for counts in done], _COLUMNS, output)
 
 
@@ -72,16 +75,16 @@ class SparkOnDemand:
         self._master = master or loaded.settings.spark.master
         self._conf = loaded.settings.spark.conf
         self._session: SparkSession | None = None
+        self._making = threading.Lock()
 
     def __call__(self) -> SparkSession:
         """The session; the JVM starts the first time."""
         from pipelines import session
 
-        if self._session is None:
-            if sys.stderr.isatty():
-                click.echo("Starting Spark …", err=True)
-            self._session = session.build(self._master, self._conf)
-        return self._session
+        with self._making:
+            if self._session is None:
+                self._session = session.build(self._master, self._conf)
+            return self._session
 
     def renew(self) -> None:
         """Drop a session whose JVM is gone; the next call makes another. A live one is kept."""

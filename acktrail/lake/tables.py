@@ -66,7 +66,7 @@ class Lake:
             return self.version(table) or 0
         files: list[AddAction] | None = None
         for attempt in range(ATTEMPTS):
-            delta = self._create_or_open(table)
+            delta = self.create(table)
             require_positions(table, delta, positions)
             # A crash before the commit leaves at worst files that no commit names; after it, rows
             # and positions are both there.
@@ -215,7 +215,8 @@ class Lake:
                 commit_properties=CommitProperties(custom_metadata=seal, max_commit_retries=0),
             )
 
-    def _create_or_open(self, table: Table) -> DeltaTable:
+    def create(self, table: Table) -> DeltaTable:
+        """The table, declared first if it is not there: a version 0 without rows."""
         delta = self.open(table)
         if delta is not None:
             return delta

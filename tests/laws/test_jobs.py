@@ -10,7 +10,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,9 @@ from acktrail.lake import Lake
 from acktrail.output import plain
 from ingest.replay import replay
 from pipelines import runner
+from pipelines.job import Job
 from pipelines.registry import JOBS
+from pipelines.schedule import run_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,8 +57,7 @@ def whole(
     lake = Lake(tmp_path_factory.mktemp("whole"))
     for table in BRONZE:
         lake.append(table, evidence[table.name])
-    for job in FOLDED:
-        runner.run(job, lake, lambda: spark, AS_OF)
+    run_all(FOLDED, lambda job: runner.run(job, lake, lambda: spark, AS_OF))
     return contents(lake)
 
 
@@ -80,12 +81,23 @@ def slices(table: pa.Table, parts: int, chance: random.Random) -> list[pa.Table]
     return [table.take(pa.array(order[i::parts], pa.int64())) for i in range(parts)]
 
 
-def kill_at(point: str) -> Callable[[str], None]:
-    def passing(name: str) -> None:
-        if name == point:
-            raise Killed
+def killed_at_each(points: tuple[str, ...], job: Job, lake: Lake, spark: SparkSession) -> None:
+    """Run *job* until it is through, its driver killed at each of *points* on the way."""
+    for point in points:
+        _dying.point = point
+        with contextlib.suppress(Killed):
+            runner.run(job, lake, lambda: spark, AS_OF)
+    _dying.point = None
+    runner.run(job, lake, lambda: spark, AS_OF)
 
-    return passing
+
+_dying = threading.local()
+"""Where the driver of this thread's job dies next."""
+
+
+def _passing(name: str) -> None:
+    if name == _dying.point:
+        raise Killed
 
 
 def test_any_split_in_any_order_with_kills_gives_the_tables_of_one_run(
@@ -97,17 +109,12 @@ def test_any_split_in_any_order_with_kills_gives_the_tables_of_one_run(
 ) -> None:
     chance = random.Random(20260131)
     lake = Lake(tmp_path)
+    monkeypatch.setattr(runner, "crash_point", _passing)
     dealt = {name: slices(table, len(KILLS), chance) for name, table in evidence.items()}
     for number, points in enumerate(KILLS):
         for table in BRONZE:
             lake.append(table, dealt[table.name][number])
-        for job in FOLDED:
-            for point in points:
-                with monkeypatch.context() as patched:
-                    patched.setattr(runner, "crash_point", kill_at(point))
-                    with contextlib.suppress(Killed):
-                        runner.run(job, lake, lambda: spark, AS_OF)
-            runner.run(job, lake, lambda: spark, AS_OF)
+        run_all(FOLDED, lambda job, points=points: killed_at_each(points, job, lake, spark))
     for name, rows in contents(lake).items():
         assert rows == whole[name], f"{name} differs from one full run"
 
