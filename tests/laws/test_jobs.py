@@ -114,6 +114,8 @@ def test_any_split_in_any_order_with_kills_gives_the_tables_of_one_run(
     for number, points in enumerate(KILLS):
         for table in BRONZE:
             lake.append(table, dealt[table.name][number])
+        # The first slice is read by file names, the second through Delta's own index.
+        monkeypatch.setattr(runner, "FILES_LISTED", 0 if number else runner.FILES_LISTED)
         run_all(FOLDED, lambda job, points=points: killed_at_each(points, job, lake, spark))
     for name, rows in contents(lake).items():
         assert rows == whole[name], f"{name} differs from one full run"
