@@ -32,6 +32,17 @@ COMMANDS: dict[str, str] = {
 }
 
 
+EXTRAS = {
+    # a package that an agent host may lack: the extra that brings it
+    "pyspark": "spark",
+    "pandas": "spark,checks",
+    "great_expectations": "checks",
+    "scipy": "checks",
+    "yaml": "checks",
+    "prometheus_api_client": "prometheus",
+}
+
+
 class _Lazy(click.Group):
     """A group that imports a subcommand only when it is run, so that `--help` is quick."""
 
@@ -55,6 +66,16 @@ class _Lazy(click.Group):
         except AcktrailError as error:
             click.echo(f"{type(error).__name__}: {error}", err=True)
             sys.exit(error.exit_code)
+        except ModuleNotFoundError as error:
+            extra = EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            click.echo(
+                f"This needs {error.name}, which is not installed here. "
+                f"Install it: pip install 'acktrail[{extra}]'",
+                err=True,
+            )
+            sys.exit(2)
         except BrokenPipeError:
             sys.exit(0)
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from acktrail.contracts import Table
+from acktrail.errors import ContractError
 from acktrail.lake import Lake
 from acktrail.window import Window, day_of, hour_of
 from pipelines.job import Job, Map
@@ -106,7 +108,16 @@ def commit(
     )
     if target.condition is not None:
         writer = writer.option("replaceWhere", target.condition)
-    writer.save(lake.path(job.output))
+    try:
+        writer.save(lake.path(job.output))
+    except PySparkException as error:
+        if error.getCondition() != "USER_RAISED_EXCEPTION":
+            raise
+        complaint = error.getMessageParameters() or {}
+        raise ContractError(
+            f"{job.name}: {complaint.get('errorMessage', error)}. Nothing was written.\n"
+            "Change the transform, or the table in acktrail/contracts, but not only one of them."
+        ) from error
     return Written(_rows_written(lake, job.output), _dropped(seen), target.touched)
 
 
