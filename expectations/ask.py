@@ -5,8 +5,10 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import pyarrow.compute as pc
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import CHECK_RESULTS
@@ -18,6 +20,9 @@ from expectations.result import CheckResult
 from expectations.suite import Question, Suite
 from expectations.suites import SUITES
 from expectations.validate import STRUCTURE, Asked, validate
+
+OVERTAKEN = timedelta(minutes=15)
+"""Two checks that run side by side are not history to each other."""
 
 
 def ask(
@@ -71,6 +76,16 @@ def thresholds(suites: Sequence[Suite]) -> dict[str, float]:
         for check in suite.checks
         for name, value in getattr(check.expectation, "thresholds", {}).items()
     }
+
+
+def is_history(lake: Lake, as_of: datetime) -> bool:
+    """Whether a check has already asked about a moment well after *as_of*.
+
+    Alerts are about the newest moment asked; an old question must not open or resolve any.
+    """
+    asked = lake.read(CHECK_RESULTS, columns=["as_of"]).column("as_of")
+    newest: datetime | None = pc.max(asked).as_py()
+    return newest is not None and newest - as_of > OVERTAKEN
 
 
 def keep(lake: Lake, results: Sequence[CheckResult], as_of: datetime) -> None:

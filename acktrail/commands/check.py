@@ -42,6 +42,7 @@ def command(
 
     Every alert is delivered before the command ends. Exit 75: a receiver did not take one; it
     stays in the outbox, so run again. Missing evidence makes a check undecided, never passed.
+    A question about a moment before the last one asked opens and resolves no alert.
 
     Example:
 
@@ -52,8 +53,9 @@ def command(
     """
     lake = open_lake(loaded)
     alerts = loaded.settings.alerts
-    from expectations.ask import ask
+    from expectations.ask import ask, is_history
 
+    history = is_history(lake, as_of)
     chosen = policy or alerts.policy
     results = ask(
         lake,
@@ -63,7 +65,10 @@ def command(
         Path(docs) if docs else None,
     )
     _print(results, output)
-    _alert(lake, results, alerts)
+    if history:
+        click.echo("Alerts are left as they are: later moments have been checked.", err=True)
+    else:
+        _alert(lake, results, alerts)
     wrong = {r.check for r in results if r.failed}
     if strict:
         wrong |= {r.check for r in results if r.outcome is Outcome.UNDECIDED}

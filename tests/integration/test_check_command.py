@@ -74,6 +74,10 @@ def test_one_election_over_5000_sessions_is_one_alert_and_its_correction_resolve
     # What cannot be seen is told as well: once for each kind of evidence that is missing.
     blind = sorted(a["labels"]["cause"] for a in alertmanager.active(state="undecided"))
     assert blind == ["no_evidence", "no_logs", "no_metrics"]
+    # A question about the day before opens and resolves nothing.
+    past = acktrail(*words[:4], "2026-01-30T12:00Z", alertmanager_urls=alertmanager.url)
+    assert "Alerts are left as they are" in past.stderr
+    assert alertmanager.active(state="lost_after_ack") == [alert]
     # Later evidence: they were delivered after all. The incident is withdrawn, the alert resolved.
     write(lake, LOSS_INCIDENTS, mode="overwrite")
     cured = acktrail(*words, alertmanager_urls=alertmanager.url)
