@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from acktrail.commands.demo import incident, recorded_until
 from acktrail.contracts.bronze import BRONZE
 from acktrail.lake import Lake
 from acktrail.output import plain
-from ingest.replay import replay
 from pipelines import runner
 from pipelines.job import Job
 from pipelines.registry import JOBS
 from pipelines.schedule import run_all
+from tests.laws.incident import AS_OF, FOLDED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1800)  # every job, several times over
 KILLS = (("before_commit", "after_commit"), ("after_record",))
 """Where the driver dies, for each slice of the evidence: every named point, in every job."""
-FOLDED = tuple(job for job in JOBS if job.shape != "diff")
-AS_OF = recorded_until(incident())
 
 
 class Killed(BaseException):
@@ -42,23 +39,9 @@ class Killed(BaseException):
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Table]:
-    """The bronze rows of the recorded incident."""
-    lake = Lake(tmp_path_factory.mktemp("evidence"))
-    replay(incident(), lake, "law")
-    return {table.name: lake.read(table) for table in BRONZE}
-
-
-@pytest.fixture(scope="module")
-def whole(
-    evidence: dict[str, pa.Table], spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[str]]:
+def whole(whole_lake: Lake) -> dict[str, list[str]]:
     """The tables of one run over everything."""
-    lake = Lake(tmp_path_factory.mktemp("whole"))
-    for table in BRONZE:
-        lake.append(table, evidence[table.name])
-    run_all(FOLDED, lambda job: runner.run(job, lake, lambda: spark, AS_OF))
-    return contents(lake)
+    return contents(whole_lake)
 
 
 def contents(lake: Lake) -> dict[str, list[str]]:

@@ -1,0 +1,11 @@
+"""The recorded incident, as the laws use it."""
+
+from __future__ import annotations
+
+from acktrail.commands.demo import incident, recorded_until
+from pipelines.registry import JOBS
+
+FOLDED = tuple(job for job in JOBS if job.shape != "diff")
+"""The jobs that a rebuild reproduces."""
+INCIDENT = incident()
+AS_OF = recorded_until(INCIDENT)
