@@ -1,14 +1,14 @@
-"""One run of the alert code and nothing else: verdict, outbox, delivery. Killed by its caller.
-
-python alert_trial.py LAKE URL TRIAL wrong|cured
-"""
+"""One run of the alert code and nothing else: verdict, outbox, delivery. Killed by its caller."""
 
 from __future__ import annotations
 
-import sys
+import contextlib
+import os
 from datetime import UTC, datetime, timedelta
+from multiprocessing.connection import Connection
 
 from acktrail.contracts.vocabulary import Outcome
+from acktrail.errors import AlertUndelivered
 from acktrail.lake import Lake
 from expectations.notify.alertmanager import Alertmanager
 from expectations.notify.post import Patience
@@ -45,6 +45,10 @@ def run(lake: str, url: str, trial: str, wrong: bool, patience: Patience) -> Del
     return outbox.deliver([Alertmanager((url,), INTERVAL, patience)], now, INTERVAL)
 
 
-if __name__ == "__main__":
-    print("ready", flush=True)
-    run(*sys.argv[1:4], sys.argv[4] == "wrong", Patience(0.3, 0.5)).require()
+def begin(telling: Connection, crash_at: str, lake: str, url: str, trial: str, wrong: bool) -> None:
+    """What the process does: says that it is there, then one run, up to *crash_at*."""
+    if crash_at:
+        os.environ["ACKTRAIL_CRASH_AT"] = crash_at
+    telling.send("ready")
+    with contextlib.suppress(AlertUndelivered):
+        run(lake, url, trial, wrong, Patience(0.3, 0.5)).require()

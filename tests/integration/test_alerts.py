@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import http.client
 import http.server
+import multiprocessing
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -20,11 +20,10 @@ from acktrail.lake import Lake
 from expectations.notify.alertmanager import Alertmanager
 from expectations.notify.post import Patience
 from expectations.outbox import Outbox
-from tests.integration.alert_trial import incident, run
+from tests.integration.alert_trial import begin, incident, run
 from tests.integration.servers import AlertmanagerServer, free_port
 
 TRIALS = 1_000 if os.environ.get("ACKTRAIL_SOAK") else 50
-HERE = Path(__file__).parent
 FAULTS = ("none", "down", "429", "500", "no answer", "taken, no answer")
 KILLS = ("alerts recorded", "alerts sent", "alerts marked", "at random", "never")
 CALM = Patience(10, 30)
@@ -86,23 +85,36 @@ class FaultyWay:
         self.server.server_close()
 
 
+PROCESSES = multiprocessing.get_context("forkserver")
+"""A process of its own for each trial, forked from one that has done its imports."""
+PROCESSES.set_forkserver_preload(["tests.integration.alert_trial", "acktrail.lake.rows"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def found_by_processes():
+    """The server of processes looks for modules where its environment says, not where we do."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+        forkserver.ensure_running()
+        yield
+
+
 def killed_run(lake: Path, url: str, trial: str, what: str, kill: str, chance: random.Random):
     """Run the alert code in a process of its own, and end it as *kill* says."""
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent.parent)}
-    if kill.startswith("alerts"):
-        environment["ACKTRAIL_CRASH_AT"] = kill
-    with subprocess.Popen(
-        [sys.executable, str(HERE / "alert_trial.py"), str(lake), url, trial, what],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        if kill == "at random":
-            time.sleep(chance.uniform(0, 0.4))
-            process.kill()
-        process.wait(timeout=60)
+    crash_at = kill if kill.startswith("alerts") else ""
+    here, there = PROCESSES.Pipe()
+    told = (there, crash_at, str(lake), url, trial, what == "wrong")
+    process = PROCESSES.Process(target=begin, args=told)
+    process.start()
+    there.close()
+    assert here.recv() == "ready"
+    if kill == "at random":
+        time.sleep(chance.uniform(0, 0.4))
+        process.kill()
+    process.join(timeout=60)
+    assert process.exitcode is not None, "it did not end"
+    process.close()
+    here.close()
 
 
 def test_any_kill_and_any_fault_leave_exactly_one_active_alert_and_none_after_the_cure(
