@@ -7,10 +7,11 @@ import re
 import shlex
 import signal
 import subprocess
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from acktrail.commands.demo import incident
 from acktrail.contracts import TABLES
 from acktrail.lake import Lake
 from tests.dags.airflow_session import ROOT, AirflowSession, Answer
@@ -154,8 +155,56 @@ def test_the_hourly_audit_lists_what_was_lost(airflow, installed, place):
     run = airflow.last_run("acktrail_audit_hourly")
     assert run.tasks == {"run": "success", "losses": "success"}, said.output
     assert run.xcoms["losses", "return_value"]
-    for incident in run.xcoms["losses", "return_value"]:
-        assert incident["because"] in said.output
+    for loss in run.xcoms["losses", "return_value"]:
+        assert loss["because"] in said.output
+
+
+@ALL_JOBS
+def test_where_airflow_runs_the_agent_its_sources_are_read_first(airflow, installed, place):
+    log = next(incident().glob("logs/shipments-api*/*.log.gz"))
+    source = f'[[sources]]\nkind = "log_files"\nname = "shipments"\npaths = ["{log}"]\n'
+    variables = {"acktrail_agent_once": "true", "acktrail_master": "local[1]"}
+    place.config.write_text(place.settings(lake="once") + source, encoding="utf-8")
+    try:
+        for name, value in variables.items():
+            airflow.airflow("variables", "set", name, value)
+        said = _audit(airflow, place)
+    finally:
+        for name in variables:
+            airflow.airflow("variables", "delete", name)
+        place.config.write_text(place.settings(), encoding="utf-8")
+    run = airflow.last_run(AUDIT)
+    assert run.tasks["agent"] == run.tasks["run"] == "success", said.output
+    assert "--master local[1]" in said.output.replace("'", "")
+    jobs = {record["job"]: record for record in run.xcoms["run", "return_value"]}
+    assert jobs["producer_events"]["rows_out"] > 0, "what the agent read is what the jobs ran on"
+    assert jobs["retry_budgets"]["rows_out"] > 0
+
+
+@ALL_JOBS
+def test_housekeeping_of_a_full_lake_keeps_every_row_and_writes_the_data_docs(
+    airflow, installed, place
+):
+    lake, docs = Lake(place.lake), place.lake.with_name("data-docs")
+    before = _rows_to_keep(lake, place)
+    assert before
+    airflow.airflow("variables", "set", "acktrail_data_docs", str(docs))
+    try:
+        said = airflow.airflow("dags", "test", DAILY, TICK)
+    finally:
+        airflow.airflow("variables", "delete", "acktrail_data_docs")
+    run = airflow.last_run(DAILY)
+    done = ("optimize", "expire", "vacuum", "data_docs")
+    assert run.tasks == dict.fromkeys(done, "success"), said.output
+    assert (docs / "index.html").is_file()
+    assert _rows_to_keep(lake, place) == before
+
+
+def _rows_to_keep(lake: Lake, place: Place) -> dict[str, int]:
+    """Rows of the tables whose retention still covers the recording."""
+    age = datetime.now(UTC) - datetime.fromisoformat(place.as_of)
+    kept = [t for t in TABLES if t.layer != "runs" and lake.exists(t)]
+    return {t.name: lake.read(t).num_rows for t in kept if t.retention_days > age.days + 1}
 
 
 def test_a_lake_that_does_not_answer_is_tried_again_until_it_does(airflow, installed, place):
