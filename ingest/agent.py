@@ -103,7 +103,7 @@ class Agent:
         pending = Pending()
         while not self.stopping.is_set():
             polled = self._poll(source, counts, pending)
-            counts.health = source.health()
+            self._take_health(source, counts)
             if self._due(pending):
                 self._flush(source, counts, pending)
             if polled:
@@ -112,7 +112,14 @@ class Agent:
                 break
             self.stopping.wait(self.pace.poll_s)
         self._flush(source, counts, pending)
-        counts.health = source.health()
+        self._take_health(source, counts)
+
+    def _take_health(self, source: Source, counts: SourceCounts) -> None:
+        """What the source says of itself; what a person should know is also said in the log."""
+        known, counts.health = counts.health.notes, source.health()
+        for note in counts.health.notes:
+            if note not in known:
+                log.warning("A person should know.", extra={"source": source.name, "note": note})
 
     def _poll(self, source: Source, counts: SourceCounts, pending: Pending) -> bool:
         polled = False

@@ -10,23 +10,16 @@ from typing import Any
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
-    KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
-from acktrail.errors import ConfigError, SourceUnavailable
+from acktrail.errors import SourceUnavailable
+from ingest.kafka_access import Listener, explained, reason, refused
 
 log = logging.getLogger(__name__)
-
-_REFUSED = (
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-)
-_WRONG_ACCESS = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 
 
 @dataclass
@@ -61,24 +54,29 @@ class ClusterView:
     """One AdminClient. What could not be asked is said in `notes`, never guessed."""
 
     def __init__(self, config: Mapping[str, Any], timeout_s: float) -> None:
-        self._admin = AdminClient(dict(config), logger=log)
+        self._heard = Listener()
+        listening: dict[str, Any] = {**config, "error_cb": self._heard.hear}
+        self._admin = AdminClient(listening, logger=log)
         self._timeout = timeout_s
         self.notes: list[str] = []
 
     def topics(self) -> list[str]:
         """All topics but internal ones."""
-        try:
-            found = self._admin.list_topics(timeout=self._timeout).topics
-        except KafkaException as error:
-            raise explained("the cluster's topics", error) from None
-        return sorted(name for name in found if not name.startswith("__"))
+        found = self._metadata("the cluster's topics").topics
+        seen = sorted(name for name in found if not name.startswith("__"))
+        if not seen:
+            self.notes.append("no topic is visible: there is none, or we need Describe on topics")
+        return seen
 
     def brokers(self) -> list[int]:
         """Ids of the brokers that are up."""
+        return sorted(self._metadata("the cluster's brokers").brokers)
+
+    def _metadata(self, what: str) -> Any:
         try:
-            return sorted(self._admin.list_topics(timeout=self._timeout).brokers)
+            return self._admin.list_topics(timeout=self._timeout)
         except KafkaException as error:
-            raise explained("the cluster's brokers", error) from None
+            raise self._explained(what, error) from None
 
     def partitions(self, topics: Sequence[str]) -> list[PartitionState]:
         """Every partition of *topics*, with earliest and latest offset where it has a leader."""
@@ -89,7 +87,8 @@ class ClusterView:
                 lambda: self._admin.describe_topics(
                     TopicCollection(list(topics)), request_timeout=self._timeout
                 )
-            )
+            ),
+            needs="Describe on the topic",
         )
         states = [
             PartitionState(
@@ -123,23 +122,23 @@ class ClusterView:
         asked = {TopicPartition(*place): spec for place in places}
         answers = self._answers(
             self._ask(lambda: self._admin.list_offsets(asked, request_timeout=self._timeout)),
+            needs="Describe on the topic",
             needed=False,
         )
         return {(place.topic, place.partition): answer for place, answer in answers.items()}
 
     def settings(self, topics: Sequence[str], brokers: Sequence[int]) -> dict[Any, dict[str, str]]:
         """(kind, name) to settings, those the broker calls sensitive left out."""
-        calls = [[ConfigResource(ResourceType.TOPIC, name) for name in topics]] if topics else []
+        answers: dict[Any, Any] = {}
+        if topics:
+            resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+            answers |= self._configs(resources, "DescribeConfigs on the topic")
         # librdkafka takes one broker per call: each answers for itself.
-        calls += [[ConfigResource(ResourceType.BROKER, str(id))] for id in brokers]
-        futures: dict[Any, Future[Any]] = {}
-        for resources in calls:
-            futures |= self._ask(
-                lambda resources=resources: self._admin.describe_configs(  # type: ignore[misc]
-                    resources, request_timeout=self._timeout
-                )
-            )
-        answers = self._answers(futures)
+        for id in brokers:
+            resources = [ConfigResource(ResourceType.BROKER, str(id))]
+            answers |= self._configs(resources, "DescribeConfigs on the cluster")
+        if not answers and (topics or brokers):
+            raise SourceUnavailable(f"no settings of the cluster: {'; '.join(self.notes[-3:])}")
         found = {}
         for resource, entries in answers.items():
             kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
@@ -150,16 +149,25 @@ class ClusterView:
             }
         return found
 
+    def _configs(self, resources: list[ConfigResource], needs: str) -> dict[Any, Any]:
+        asked = self._ask(
+            lambda: self._admin.describe_configs(resources, request_timeout=self._timeout)
+        )
+        return self._answers(asked, needs, needed=False)
+
     def groups(self) -> list[str]:
         """Ids of all consumer groups."""
         try:
             future = self._admin.list_consumer_groups(request_timeout=self._timeout)
             listed = future.result(self._timeout + 5)
         except (KafkaException, TimeoutError) as error:
-            raise explained("the consumer groups", error) from None
+            raise self._explained("the consumer groups", error) from None
         for trouble in listed.errors or ():
             self.notes.append(f"some consumer groups could not be listed: {trouble}")
-        return sorted(group.group_id for group in listed.valid or ())
+        seen = sorted(group.group_id for group in listed.valid or ())
+        if not seen:
+            self.notes.append("no group is visible: there is none, or we need Describe on groups")
+        return seen
 
     def commits(self, groups: Sequence[str]) -> list[Commit]:
         """Everything *groups* have committed, with members and state."""
@@ -170,7 +178,8 @@ class ClusterView:
                 lambda: self._admin.describe_consumer_groups(
                     list(groups), request_timeout=self._timeout
                 )
-            )
+            ),
+            needs="Describe on the group",
         )
         asked: dict[Any, Future[Any]] = {}
         for group in groups:
@@ -182,7 +191,7 @@ class ClusterView:
             )
         return [
             _commit(str(group), place, described.get(group))
-            for group, answer in self._answers(asked).items()
+            for group, answer in self._answers(asked, "Describe on the group").items()
             for place in answer.topic_partitions
         ]
 
@@ -190,11 +199,16 @@ class ClusterView:
         try:
             futures: dict[Any, Future[Any]] = request()
         except KafkaException as error:
-            raise explained("the cluster", error) from None
+            raise self._explained("the cluster", error) from None
         return futures
 
-    def _answers(self, futures: Mapping[Any, Future[Any]], needed: bool = True) -> dict[Any, Any]:
-        """The answers that came. One that did not is noted; none at all, where *needed*, raises."""
+    def _answers(
+        self, futures: Mapping[Any, Future[Any]], needs: str, needed: bool = True
+    ) -> dict[Any, Any]:
+        """The answers that came. One that did not is noted; none at all, where *needed*, raises.
+
+        *needs* is the ACL without which the question is refused: that always raises.
+        """
         answers: dict[Any, Any] = {}
         errors: list[tuple[Any, Exception]] = []
         for key, future in futures.items():
@@ -202,34 +216,21 @@ class ClusterView:
                 answers[key] = future.result(self._timeout + 5)
             except (KafkaException, TimeoutError) as error:
                 errors.append((key, error))
-        self._admin.poll(0)
-        self.notes += [f"{_name(key)}: {_reason(why)}" for key, why in errors]
-        if needed and errors and not answers:
-            raise explained(_name(errors[0][0]), errors[0][1])
+        self.notes += [f"{_name(key)}: {reason(why, needs)}" for key, why in errors]
+        if errors and not answers and (needed or any(refused(why) for _, why in errors)):
+            raise self._explained(_name(errors[0][0]), errors[0][1], needs)
         return answers
 
-
-def explained(what: str, error: Exception) -> Exception:
-    """Our error for one of librdkafka: wrong access, or not reachable."""
-    code = error.args[0].code() if isinstance(error, KafkaException) else None
-    if code in _WRONG_ACCESS:
-        return ConfigError(f"The cluster refuses our credentials ({_reason(error)}). See [kafka].")
-    if code in _REFUSED:
-        return ConfigError(
-            f"{what}: {_reason(error)}. Grant the ACLs that docs/agents.md lists for this source."
-        )
-    return SourceUnavailable(f"{what}: the cluster did not answer: {_reason(error)}")
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, KafkaException):
-        return str(error.args[0].str())
-    return str(error) or type(error).__name__
+    def _explained(self, what: str, error: Exception, needs: str = "") -> Exception:
+        self._admin.poll(0)  # what the client has said of its connections
+        return explained(what, error, needs, self._heard.last)
 
 
 def _name(key: Any) -> str:
     if isinstance(key, TopicPartition):
         return f"{key.topic}-{key.partition}"
+    if isinstance(key, ConfigResource):
+        return f"{'broker' if key.restype == ResourceType.BROKER else 'topic'} {key.name}"
     return str(getattr(key, "name", key))
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from acktrail.errors import SourceUnavailable
 from acktrail.wire import HEADER_NAME
-from ingest.cluster_view import explained
+from ingest.kafka_access import explained
 from ingest.log_reports import LogRecord
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class PartitionReader:
             if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
                 return covered, False  # librdkafka asks for a coordinator; we need none
             place = f"{message.topic()}-{message.partition()} at {covered}"
-            raise explained(place, KafkaException(error))
+            raise explained(place, KafkaException(error), "Read on the topic")
         offset = int(message.offset() or 0)
         if offset >= end:
             return end, True

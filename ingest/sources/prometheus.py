@@ -136,18 +136,9 @@ class PrometheusSamples:
         )
 
     def _report_absent(self, position: Position) -> None:
-        """A configured metric without a series is said once, whenever the list changes."""
+        """A configured metric without a series is one of the notes."""
         since = position.reached - ABSENT_MS
         absent = tuple(m for m in self._settings.metrics if self._last_seen.get(m, 0) <= since)
-        if absent != self._absent and absent:
-            log.warning(
-                "No series for a configured metric.",
-                extra={
-                    "source": self.name,
-                    "metrics": ", ".join(absent),
-                    "until_ms": position.reached,
-                },
-            )
         self._absent = absent
         self.empty_metrics = len(absent)
 

@@ -1,0 +1,303 @@
+"""Against a broker with TLS, SASL and ACLs: the listed rights suffice, and what lacks is named."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from acktrail.contracts.bronze import (
+    AUDIT_REPORTS,
+    BRONZE,
+    CLUSTER_CONFIGS,
+    CLUSTER_STATES,
+    GROUP_OFFSETS,
+    LOG_RECORDS,
+)
+from acktrail.errors import ConfigError
+from acktrail.lake import Lake
+from acktrail.settings.model import KafkaSettings
+from acktrail.settings.sources import ClusterStateSource, LogScanSource, LogTopicSource
+from ingest.agent import Agent
+from ingest.registry import Surroundings, build_source
+from lab.scenario import Topic
+from lab.snapshots import create_topics
+from tests.integration.kafka_nodes import produce
+from tests.integration.secured_broker import (
+    PASSWORD,
+    USER,
+    Acl,
+    SecuredBroker,
+    make_certificates,
+    secured_broker,
+)
+
+SOURCES = {
+    "log_scan": LogScanSource(kind="log_scan", name="scan", topics=("orders",), mode="whole"),
+    "log_topic": LogTopicSource(
+        kind="log_topic", name="fleet", topics=("logs",), shape="filebeat", timeout_s=5
+    ),
+    "cluster_state": ClusterStateSource(kind="cluster_state", name="state", timeout_s=5),
+}
+DOCS = Path(__file__).parents[2] / "docs" / "agents.md"
+_KINDS = {"topic": "TOPIC", "group": "GROUP", "cluster": "BROKER"}
+
+
+def listed_acls() -> dict[str, tuple[Acl, ...]]:
+    """What docs/agents.md tells people to grant, by source."""
+    found: dict[str, tuple[Acl, ...]] = {}
+    source = ""
+    for line in DOCS.read_text().partition("## Least privileges")[2].splitlines():
+        if line.startswith("# "):
+            source = line[2:].partition(",")[0]
+        if line.startswith("kafka-acls"):
+            words = shlex.split(line)
+            operations = [words[n + 1] for n, word in enumerate(words) if word == "--operation"]
+            (kind,) = [k for k in _KINDS if f"--{k}" in words]
+            name = "kafka-cluster" if kind == "cluster" else words[words.index(f"--{kind}") + 1]
+            made = tuple(
+                Acl(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", each).upper(), _KINDS[kind], name)
+                for each in operations
+            )
+            found[source] = found.get(source, ()) + made
+    return found
+
+
+ACLS = listed_acls()
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[SecuredBroker]:
+    with secured_broker() as started:
+        create_topics(started.admin, [Topic("orders", ((1,),)), Topic("logs", ((1,),))])
+        produce(SimpleNamespace(direct=started.direct), "orders", range(50), 0)
+        shipper = Producer({"bootstrap.servers": started.direct})
+        for number in range(10):
+            text = f"2026-01-31 10:00:00,001 ERROR no luck with produce response {number}"
+            message = {"@timestamp": "2026-01-31T10:00:00Z", "message": text}
+            message |= {"host": {"name": "h"}, "log": {"file": {"path": "/a.log"}}}
+            shipper.produce("logs", json.dumps(message))
+        shipper.flush(30)
+        member = Consumer({"bootstrap.servers": started.direct, "group.id": "billing"})
+        member.commit(offsets=[TopicPartition("orders", 0, 7)], asynchronous=False)
+        member.close()
+        yield started
+
+
+@pytest.fixture(scope="module")
+def other_ca(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("other")
+    make_certificates(folder, folder / "ca.pem")
+    return folder / "ca.pem"
+
+
+def read(settings, kafka: KafkaSettings, lake: Lake) -> tuple[str, ...]:
+    """As `acktrail agent --once` reads one source; what it notes."""
+    agent = Agent(lake, [build_source(settings, Surroundings("c", kafka, once=True))], once=True)
+    agent.run()
+    (counts,) = agent.counts.values()
+    return counts.health.notes
+
+
+def rows_in(lake: Lake) -> dict[str, int]:
+    counted = {table.name: lake.read(table).num_rows for table in BRONZE}
+    return {name: count for name, count in counted.items() if count}
+
+
+READ = {
+    "log_scan": {AUDIT_REPORTS.name: 2},
+    "log_topic": {LOG_RECORDS.name: 10},
+    "cluster_state": {CLUSTER_STATES.name: 2, CLUSTER_CONFIGS.name: 3, GROUP_OFFSETS.name: 1},
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_the_listed_rights_suffice(broker, tmp_path, kind):
+    broker.allow(ACLS[kind])
+    lake = Lake(tmp_path)
+    assert read(SOURCES[kind], broker.access(), lake) == ()
+    assert rows_in(lake) == READ[kind]
+
+
+def _missing() -> list[tuple[str, Acl]]:
+    return [(kind, acl) for kind in SOURCES for acl in ACLS[kind]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "acl"),
+    _missing(),
+    ids=[f"{k}: {a.operation} {a.kind}" for k, a in _missing()],
+)
+def test_the_one_right_that_is_missing_is_named(broker, tmp_path, kind, acl):
+    broker.allow([other for other in ACLS[kind] if other != acl])
+    # A user who may describe nothing sees nothing: what it asks for by name is refused.
+    named = {"topics": ("orders",), "groups": ("billing",)} if kind == "cluster_state" else {}
+    settings = SOURCES[kind].model_copy(update=named)
+    resource = {"TOPIC": "topic", "GROUP": "group", "BROKER": "cluster"}[acl.kind]
+    operation = "DescribeConfigs" if acl.operation == "DESCRIBE_CONFIGS" else "(Describe|Read)"
+    with pytest.raises(ConfigError, match=f"the user needs {operation} on the {resource}"):
+        read(settings, broker.access(), Lake(tmp_path))
+
+
+def test_what_cannot_be_seen_at_all_is_noted(broker, tmp_path):
+    broker.allow([acl for acl in ACLS["cluster_state"] if acl.operation == "DESCRIBE_CONFIGS"])
+    notes = read(SOURCES["cluster_state"], broker.access(), Lake(tmp_path))
+    assert [note.partition(":")[0] for note in notes] == [
+        "no topic is visible",
+        "no group is visible",
+    ]
+
+
+def test_records_can_be_described_but_not_read(broker, tmp_path):
+    broker.allow([Acl("DESCRIBE", "TOPIC", "*")])
+    for kind in ("log_scan", "log_topic"):
+        with pytest.raises(ConfigError, match="the user needs Read on the topic"):
+            read(SOURCES[kind], broker.access(), Lake(tmp_path / kind))
+
+
+WRONG = [
+    # what is wrong, changed settings, said
+    ("a CA that did not sign", {"ssl_ca_location": "{other_ca}"}, "TLS failed.*ssl.ca.location"),
+    ("no CA given: the system's", {"ssl_ca_location": "probe"}, "TLS failed.*ssl.ca.location"),
+    ("a user nobody knows", {"sasl_username": "nobody"}, "refuses our credentials"),
+    ("another mechanism", {"sasl_mechanism": "PLAIN"}, "refuses our credentials"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), [c[1:] for c in WRONG], ids=[c[0] for c in WRONG])
+def test_wrong_access_is_refused_and_says_what_to_change(broker, other_ca, tmp_path, change, said):
+    changed = {name: value.format(other_ca=other_ca) for name, value in change.items()}
+    settings = SOURCES["cluster_state"].model_copy(update={"timeout_s": 3.0})
+    with pytest.raises(ConfigError, match=said) as refused:
+        read(settings, broker.access(**changed), Lake(tmp_path / "lake"))
+    assert PASSWORD not in str(refused.value)
+
+
+def test_a_certificate_of_another_host_is_refused(broker, tmp_path):
+    access = broker.access()
+    elsewhere = access.model_copy(update={"bootstrap_servers": f"localhost:{broker.scram}"})
+    settings = SOURCES["cluster_state"].model_copy(update={"timeout_s": 3.0})
+    with pytest.raises(ConfigError, match=r"TLS failed.*name the host"):
+        read(settings, elsewhere, Lake(tmp_path))
+
+
+CONFIG = """
+lake.uri = "{folder}/lake"
+[kafka]
+bootstrap_servers = "127.0.0.1:{port}"
+[kafka.client]
+"security.protocol" = "SASL_SSL"
+"sasl.mechanism" = "SCRAM-SHA-512"
+"sasl.username" = "{user}"
+"ssl.ca.location" = "{ca}"
+debug = "security,broker"
+[kafka.secret_files]
+"sasl.password" = "{folder}/password"
+[[sources]]
+kind = "log_topic"
+name = "fleet"
+topics = ["logs"]
+shape = "filebeat"
+timeout_s = 3
+[[sources]]
+kind = "log_scan"
+name = "scan"
+topics = ["orders"]
+mode = "whole"
+"""
+
+
+@pytest.mark.parametrize("user", [USER, "nobody"])
+def test_no_secret_in_any_output(broker, tmp_path, user):
+    """The command itself, as talkative as librdkafka can be made."""
+    broker.allow((*ACLS["log_topic"], *ACLS["log_scan"]))
+    (tmp_path / "password").write_text(f"{PASSWORD}\n")
+    settings = CONFIG.format(folder=tmp_path, port=broker.scram, user=user, ca=broker.ca)
+    (tmp_path / "acktrail.toml").write_text(settings)
+    ran = subprocess.run(
+        [*(sys.executable, "-m", "acktrail", "agent", "--once"), "--config", "acktrail.toml"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == (0 if user == USER else 2), ran.stderr[-2000:]
+    encoded = base64.b64encode(PASSWORD.encode()).decode()
+    for said in (ran.stdout, ran.stderr, *_files(tmp_path / "lake")):
+        assert PASSWORD not in said
+        assert encoded not in said
+
+
+def _files(folder: Path) -> list[str]:
+    return [f.read_bytes().decode("latin-1") for f in folder.rglob("*") if f.is_file()]
+
+
+class _TokenServer(http.server.BaseHTTPRequestHandler):
+    """Gives the bearer of the client's secret a token of one hour that the broker believes."""
+
+    asked: tuple[str, ...] = ()
+
+    def do_POST(self) -> None:
+        type(self).asked += (self.headers["Authorization"],)
+        now = int(time.time())
+        parts = ({"alg": "none"}, {"sub": USER, "iat": now, "exp": now + 3600})
+        token = ".".join(_unpadded(json.dumps(part)) for part in parts) + "."
+        body = json.dumps({"access_token": token, "token_type": "Bearer"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def _unpadded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def test_oauth_settings_pass_through(broker, tmp_path):
+    """A token is fetched by librdkafka itself, with the id and the secret from the settings."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _TokenServer)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    kafka = KafkaSettings(
+        bootstrap_servers=f"127.0.0.1:{broker.oauth}",
+        client={
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": "acktrail-agent",
+            "sasl.oauthbearer.token.endpoint.url": f"http://127.0.0.1:{server.server_port}/token",
+            "ssl.ca.location": str(broker.ca),
+        },
+        secrets={"sasl.oauthbearer.client.secret": PASSWORD},
+    )
+    try:
+        broker.allow((*ACLS["log_topic"], *ACLS["log_scan"]))
+        for kind in ("log_scan", "log_topic"):
+            lake = Lake(tmp_path / kind)
+            read(SOURCES[kind], kafka, lake)
+            assert rows_in(lake) == READ[kind]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    given = base64.b64encode(f"acktrail-agent:{PASSWORD}".encode()).decode()
+    assert set(_TokenServer.asked) == {f"Basic {given}"}
