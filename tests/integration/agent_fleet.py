@@ -22,6 +22,7 @@ class AgentFleet:
 
     def __init__(self, log: Path) -> None:
         self._log = log.open("ab")
+        self._last: int | None = None
         self._server = subprocess.Popen(
             [sys.executable, __file__],
             stdin=subprocess.PIPE,
@@ -31,13 +32,22 @@ class AgentFleet:
             cwd=_ROOT,
         )
 
+    def __enter__(self) -> AgentFleet:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._last is not None and _alive(self._last):
+            self.kill(self._last)
+        self.close()
+
     def start(self, *arguments: str) -> int:
         """Start an agent; its process id."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._server.stdin.write(json.dumps(arguments) + "\n")
         self._server.stdin.flush()
-        return int(self._server.stdout.readline())
+        self._last = int(self._server.stdout.readline())
+        return self._last
 
     def kill(self, pid: int) -> None:
         """End an agent as a power cut would."""

@@ -60,7 +60,7 @@ def rotate(folder: Path) -> None:
     program = shutil.which("logrotate") or "/usr/sbin/logrotate"
     state = str(folder / "rotation.state")
     subprocess.run(
-        [program, "-f", "-s", state, str(folder / "rotation.conf")], check=True, timeout=60
+        [program, "-f", "-s", state, str(folder / "rotation.conf")], check=True, timeout=300
     )
 
 
@@ -69,8 +69,7 @@ def test_each_line_once_through_kills_and_rotation(folder, seed):
     (folder / "rotation.conf").write_text(ROTATION.format(folder=folder, how="create"))
     (folder / "rotation.conf").chmod(0o600)
     chance = random.Random(20_260_131 + seed)
-    with _Writer(folder) as writer:
-        fleet = AgentFleet(folder / "agents.log")
+    with _Writer(folder) as writer, AgentFleet(folder / "agents.log") as fleet:
         rotate_at = time.monotonic()
         for kill in range(KILLS):
             writer.write(LINES // KILLS, SECONDS_PER_KILL)
@@ -88,7 +87,6 @@ def test_each_line_once_through_kills_and_rotation(folder, seed):
         writer.finish()
         rotate(folder)
         _finish_reading(fleet, folder)
-        fleet.close()
     _assert_each_once(folder, LINES)
 
 
@@ -98,8 +96,7 @@ def test_each_line_once_through_copytruncate(folder):
     (folder / "rotation.conf").chmod(0o600)
     chance = random.Random(7)
     pause, paused = folder / "logs/app.log.pause", folder / "logs/app.log.paused"
-    with _Writer(folder, "pause") as writer:
-        fleet = AgentFleet(folder / "agents.log")
+    with _Writer(folder, "pause") as writer, AgentFleet(folder / "agents.log") as fleet:
         writer.write(20_000, 5)
         writer.no_more()
         for _ in range(6):
@@ -115,7 +112,6 @@ def test_each_line_once_through_copytruncate(folder):
             fleet.kill(pid)
         writer.finish()
         _finish_reading(fleet, folder)
-        fleet.close()
     _assert_each_once(folder, 20_000)
 
 
