@@ -118,13 +118,13 @@ class SecuredBroker:
             ],
             check=True,
             capture_output=True,
-            timeout=120,
+            timeout=300,
         )
         output = self.home / "output.txt"
         process = Process([*java, classes, "kafka.Kafka", str(settings)], output=output)
         log = self.home / "server.log"
         started = wait_until(
-            lambda: log.exists() and "Kafka Server started" in log.read_text(errors="replace"), 120
+            lambda: log.exists() and "Kafka Server started" in log.read_text(errors="replace"), 300
         )
         if not started:
             process.kill()
