@@ -17,7 +17,7 @@ SCENARIO = Scenario(
             messages=3000,
             per_second=200,
             kind="python",
-            settings={"message.timeout.ms": "10000"},
+            settings={"message.timeout.ms": "30000"},
         ),
     ),
     consumers=(Consumer("mailer", "signups", group="mailer", kind="python"),),
