@@ -83,6 +83,7 @@ EVIDENCE: tuple[bytes, ...] = (
     b"append operation",  # broker: append error
     b" ISR ",  # Shrinking ISR, Expanding ISR, current ISR
     b"Truncating",
+    b"log truncation",
     b"etch offset",  # Reset fetch offset, Fetch offset out of range
     b"high watermark",
     b"NCLEAN",  # UNCLEAN partition change
@@ -160,6 +161,11 @@ _OPENS_BARE = re.compile(
     rb"|Retrying batch|Failed to produce message|^KafkaTimeoutError|^KafkaJS|^% "
 )
 
+# A comment's marker, and how far its text is indented.
+_COMMENT = re.compile(rb"[\ \t]{0,40}(\#|//|\*)([\ \t]{0,40})")
+_BROKEN_OFF = re.compile(rb"Exception:\s{0,8}\Z")
+_MID_SENTENCE = re.compile(rb"[a-z]{2}\s{0,4}\Z")
+
 _ANSI = re.compile(rb"\x1b\[[0-9;]{0,16}[A-Za-z]")
 _WRAPPERS = re.compile(
     rb"""
@@ -167,6 +173,8 @@ _WRAPPERS = re.compile(
     | (?P<syslog>(?:<\d{1,3}>)?
         (?:%(month)s\s{1,2}\d\d?\ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^\ ]{0,16})
         \ [\w.-]{1,64}\ [\w./@-]{1,64}(?:\[\d{1,8}\])?:\ )
+    | (?P<desktop>\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d\ 
+        (?=\[\d{4}-\d\d-\d\d[\ T]|[\ \t]{1,16}[a-z][\w.]{1,80}\ =|\ \([a-z]))
     | (?P<kubectl>\[pod/[^\]\s]{1,200}\]\ )
     | (?P<compose>[A-Za-z][\w.-]{0,63}\ {1,40}\|\ {1,2})
     """
@@ -228,6 +236,7 @@ class Joiner:
         self._exception_first = False
         self._jul_first = False
         self._first = b""
+        self._last = b""
         self._lines = 0
         self._bytes = 0
 
@@ -254,16 +263,38 @@ class Joiner:
             self._jul_first = False
             self._lines += 1
             self._bytes += size
+        self._last = shown[-64:]
         return opens
 
     def _continues(self, line: bytes) -> bool:
-        if _CONTINUES.match(line) is not None:
+        if _CONTINUES.match(line) is not None or self._goes_on(line):
             return True
         if _OPENS_BARE.search(line) is not None:
             return False
         if _EXCEPTION.match(line) is not None:
             return not self._exception_first and _WHOLE.search(self._first) is None
         return self._headed
+
+    def _goes_on(self, line: bytes) -> bool:
+        """Whether a quoted exception or comment was broken at this line's beginning."""
+        if _BROKEN_OFF.search(self._last) is not None:
+            return True
+        comment = _COMMENT.match(line)
+        if comment is not None:
+            first = _COMMENT.match(self._first)
+            return (
+                first is not None
+                and first.group(1) == comment.group(1)
+                and len(comment.group(2).expandtabs()) > len(first.group(2).expandtabs())
+            )
+        return (
+            self._exception_first
+            and not self._headed
+            and _MID_SENTENCE.search(self._last) is not None
+            and line[:1].islower()
+            and _EXCEPTION.match(line) is None
+            and _OPENS_BARE.search(line) is None
+        )
 
 
 def join_records(lines: Iterable[bytes], *, line: int = 1, position: int = 0) -> Iterator[Record]:

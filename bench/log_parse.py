@@ -2,34 +2,42 @@
 
 Three million lines, 660 MB: half of them noise, a third retries, the rest connection failures,
 invalid metadata and, rarely, what only the reader knows (expiries over two lines, librdkafka).
-The peers do the same extraction with the same expressions on the same Parquet files, in one run,
-and write their rows to Parquet by hour. Spark's time is the whole run of the job: read, extract,
-conform, count, commit.
+The peers read the same Parquet files in the same run and write the same columns, typed, to
+Parquet by hour: fields by regular expression, the record's key, the instant, and of the error
+whether it is retriable and its category. Spark's time is the whole run of the job: read, extract,
+conform, count, commit. Last, the same fields by Spark's own SQL expressions, to say what the
+pass through Python costs or saves.
 """
 # ruff: noqa: E501 - log lines and expressions.
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.lake import Lake
 from pipelines import runner, session
+from pipelines.reading.errors import catalogue, category, retriable
 from pipelines.silver.common_lines import LINES
 from pipelines.silver.producer_events import JOB
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LINE_COUNT = int(os.environ.get("ACKTRAIL_BENCH_LINES", "3000000"))
 BAR = 1.3
@@ -48,8 +56,12 @@ _RDKAFKA = (
     r"^%(?P<level>[0-7])\|(?P<moment>[0-9]+)\.(?P<millis>\d\d\d)\|(?P<error>FAIL)\|"
     r"(?P<client_id>[^|#]+)#producer-[0-9]+\|[^\n]*\(after (?P<elapsed_ms>[0-9]+)ms"
 )
-_SHAPES = [(line.words, line.kind, line.regex) for line in LINES]
-_SHAPES += [("Expiring ", "expired", _EXPIRED), ("|FAIL|", "connection_failure", _RDKAFKA)]
+_SHAPES = [(line.words, line.kind, line.detail, line.regex) for line in LINES]
+_SHAPES += [
+    ("Expiring ", "expired", "batch_expired", _EXPIRED),
+    ("|FAIL|", "connection_failure", "rd_fail", _RDKAFKA),
+]
+_LONGS = ("partition", "correlation_id", "attempts_left", "elapsed_ms", "node", "records")
 
 
 def run() -> list[dict[str, Any]]:
@@ -59,16 +71,18 @@ def run() -> list[dict[str, Any]]:
         for start in range(0, LINE_COUNT, _CHUNK):
             lake.append(LOG_RECORDS, _records(start, min(_CHUNK, LINE_COUNT - start)))
         files = sorted(str(f) for f in (scratch / "lake").rglob("log_records/**/*.parquet"))
-        spark_s, ours = _spark(lake, scratch)
+        spark_s, ours, sql_s, also = _spark(lake, files, scratch)
         duckdb_s, theirs = _best(lambda: _duckdb(files, scratch / "duckdb"))
         polars_s, others = _best(lambda: _polars(files, scratch / "polars"))
-        if not ours == theirs == others:
-            raise AssertionError(f"rows differ: Spark {ours}, DuckDB {theirs}, Polars {others}")
+        if not ours == theirs == others == also:
+            counts = f"Spark {ours}, DuckDB {theirs}, Polars {others}, Spark's SQL {also}"
+            raise AssertionError(f"rows differ: {counts}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return [
         _row("log_parse_spark_vs_duckdb", spark_s, "duckdb", duckdb_s, BAR),
         _row("log_parse_spark_vs_polars", spark_s, "polars", polars_s, None),
+        _row("log_parse_arrow_vs_sql", spark_s, "spark sql", sql_s, None),
     ]
 
 
@@ -92,12 +106,12 @@ def _best(work: Callable[[], int], times: int = 2) -> tuple[float, int]:
     return min(taken), rows
 
 
-def _spark(lake: Lake, scratch: Path) -> tuple[float, int]:
-    """The job itself, twice into fresh tables after a small run that warms the JVM."""
+def _spark(lake: Lake, files: list[str], scratch: Path) -> tuple[float, int, float, int]:
+    """The job itself, twice into fresh tables after a smaller run that warms the JVM; then SQL."""
     spark = session.build("local[2]", long_job=True)
     try:
         small = Lake(scratch / "small")
-        small.append(LOG_RECORDS, _records(0, 20_000))
+        small.append(LOG_RECORDS, _records(0, min(LINE_COUNT, _CHUNK)))
         runner.run(JOB, small, lambda: spark, AT)
         table = Path(lake.path(JOB.output))
 
@@ -105,18 +119,71 @@ def _spark(lake: Lake, scratch: Path) -> tuple[float, int]:
             shutil.rmtree(table, ignore_errors=True)
             return runner.run(JOB, lake, lambda: spark, AT).rows_out
 
-        return _best(whole)
+        ours = _best(whole)
+        return *ours, *_best(lambda: _spark_sql(spark, files, scratch / "sql"), times=1)
     finally:
         session.stop(spark)
 
 
+def _spark_sql(spark: SparkSession, files: list[str], out: Path) -> int:
+    """The same fields by `regexp_extract`, one call for each."""
+    from pyspark.sql import functions as F
+
+    text = F.col("text")
+    holds = [text.contains(words) for words, *_ in _SHAPES]
+    found = {name: F.lit(None).cast("string") for name in _NAMES}
+    for number, (*_, regex) in reversed(list(enumerate(_SHAPES))):
+        plain, names = _plain(regex)
+        for group, name in enumerate(names, 1):
+            value = F.regexp_extract(text, plain, group)
+            found[name] = F.when(holds[number], value).otherwise(found[name])
+    kind, detail = F.lit(None), F.lit(None)
+    for held, (_, its_kind, its_detail, _) in reversed(list(zip(holds, _SHAPES, strict=True))):
+        kind = F.when(held, its_kind).otherwise(kind)
+        detail = F.when(held, its_detail).otherwise(detail)
+    known = spark.createDataFrame(_errors(), "error string, retriable boolean, category string")
+    lines = spark.read.parquet(*files).select(
+        "cluster", "source", "host",
+        F.concat_ws("/", "source", "file_id", F.col("position").cast("string")).alias("record_key"),
+        kind.alias("kind"), detail.alias("detail"),
+        *(value.alias(name) for name, value in found.items()),
+    )  # fmt: skip
+    at = F.coalesce(
+        F.try_to_timestamp("moment", F.lit("yyyy-MM-dd HH:mm:ss")),
+        F.timestamp_seconds(F.col("moment").try_cast("bigint")),
+    ) + F.make_dt_interval(secs=F.col("millis").try_cast("decimal(18,6)") / 1000)
+    rows = (
+        lines.where("moment <> ''")
+        .withColumns({name: F.col(name).try_cast("bigint") for name in _LONGS})
+        .withColumns({"at": at, "event_key": F.col("record_key")})
+        .withColumn("hour", F.date_format("at", "yyyy-MM-dd'T'HH"))
+        .join(F.broadcast(known), "error", "left")
+    )
+    rows.write.mode("overwrite").partitionBy("hour").parquet(str(out))
+    return _written(out)
+
+
+def _written(out: Path) -> int:
+    return sum(pq.ParquetFile(file).metadata.num_rows for file in out.rglob("*.parquet"))
+
+
+def _errors() -> list[tuple[str, bool | None, str | None]]:
+    return [(name, retriable(name), category(name)) for name in sorted(catalogue())]
+
+
+def _plain(regex: str) -> tuple[str, list[str]]:
+    """The expression with numbered groups, and their names in order."""
+    return re.sub(r"\(\?P<\w+>", "(", regex), re.findall(r"\(\?P<(\w+)>", regex)
+
+
 def _duckdb(files: list[str], out: Path) -> int:
     shutil.rmtree(out, ignore_errors=True)
-    shapes = ", ".join(_shape(number, *shape) for number, shape in enumerate(_SHAPES))
+    shapes = ", ".join(_shape(number, shape[-1]) for number, shape in enumerate(_SHAPES))
     chosen = " ".join(
         f"WHEN contains(text, '{words}') THEN {i}" for i, (words, *_) in enumerate(_SHAPES)
     )
-    kinds = " ".join(f"WHEN {i} THEN '{kind}'" for i, (_, kind, _) in enumerate(_SHAPES))
+    kinds = " ".join(f"WHEN {i} THEN '{kind}'" for i, (_, kind, *_) in enumerate(_SHAPES))
+    details = " ".join(f"WHEN {i} THEN '{detail}'" for i, (*_, detail, _) in enumerate(_SHAPES))
     columns = ", ".join(f"{_any(name)} AS {name}" for name in _NAMES)
     sql = f"""
         COPY (
@@ -126,34 +193,36 @@ def _duckdb(files: list[str], out: Path) -> int:
             ), said AS (SELECT *, {shapes} FROM shaped WHERE shape IS NOT NULL),
             named AS (
                 SELECT cluster, source, host, concat_ws('/', source, file_id, position) AS record_key,
-                       CASE shape {kinds} END AS kind, {columns}
+                       record_key AS event_key,
+                       CASE shape {kinds} END AS kind, CASE shape {details} END AS detail, {columns}
                 FROM said
             )
-            SELECT *, coalesce(try_strptime(moment, '%Y-%m-%d %H:%M:%S'),
+            SELECT named.*, retriable, category,
+                   coalesce(try_strptime(moment, '%Y-%m-%d %H:%M:%S'),
                        make_timestamp(try_cast(moment AS BIGINT) * 1000000))
                        + to_milliseconds(millis::BIGINT) AS moment_at,
                    strftime(moment_at, '%Y-%m-%dT%H') AS hour
-            FROM named WHERE moment <> ''
+            FROM named LEFT JOIN errors USING (error) WHERE moment <> ''
         ) TO '{out}' (FORMAT parquet, PARTITION_BY (hour))
     """
-    with duckdb.connect(config={"threads": 2}) as connection:
+    with duckdb.connect(config={"threads": 2, "memory_limit": "4GB"}) as connection:
+        connection.execute("CREATE TABLE errors (error TEXT, retriable BOOLEAN, category TEXT)")
+        connection.executemany("INSERT INTO errors VALUES (?, ?, ?)", _errors())
         answer = connection.execute(sql).fetchone()
     return int(answer[0]) if answer else 0
 
 
-def _shape(number: int, _words: str, _kind: str, regex: str) -> str:
-    names = [name for name in _NAMES if f"(?P<{name}>" in regex]
-    ordered = sorted(names, key=lambda name: regex.index(f"(?P<{name}>"))
-    listed = ", ".join(f"'{name}'" for name in ordered)
-    plain = regex.replace("'", "''")
-    for name in ordered:
-        plain = plain.replace(f"(?P<{name}>", "(")
-    return f"CASE WHEN shape = {number} THEN regexp_extract(text, '{plain}', [{listed}]) END AS s{number}"
+def _shape(number: int, regex: str) -> str:
+    plain, names = _plain(regex)
+    listed = ", ".join(f"'{name}'" for name in names)
+    quoted = plain.replace("'", "''")
+    return f"CASE WHEN shape = {number} THEN regexp_extract(text, '{quoted}', [{listed}]) END AS s{number}"
 
 
 def _any(name: str) -> str:
     having = [f"s{i}.{name}" for i, (*_, regex) in enumerate(_SHAPES) if f"(?P<{name}>" in regex]
-    return f"coalesce({', '.join(having)})"
+    value = f"coalesce({', '.join(having)})"
+    return f"try_cast({value} AS BIGINT)" if name in _LONGS else value
 
 
 def _polars(files: list[str], out: Path) -> int:
@@ -164,11 +233,11 @@ def _polars(files: list[str], out: Path) -> int:
     )
     seen = pl.lit(False)
     parts = []
-    for words, kind, regex in _SHAPES:
+    for words, kind, detail, regex in _SHAPES:
         holds = pl.col("text").str.contains(words, literal=True)
         said = pl.col("text").str.extract_groups(regex)
         part = lines.filter(holds & ~seen).with_columns(
-            said.alias("said"), pl.lit(kind).alias("kind")
+            said.alias("said"), pl.lit(kind).alias("kind"), pl.lit(detail).alias("detail")
         )
         part = part.filter(pl.col("said").struct.field("moment").is_not_null())
         parts.append(part.unnest("said").drop("text"))
@@ -179,9 +248,17 @@ def _polars(files: list[str], out: Path) -> int:
         pl.Datetime("us")
     )
     at = pl.coalesce(local, epoch) + pl.duration(milliseconds=pl.col("millis").cast(pl.Int64))
-    rows = named.with_columns(at.alias("at"), at.dt.strftime("%Y-%m-%dT%H").alias("hour")).collect()
-    rows.write_parquet(out / "rows.parquet")
-    return rows.height
+    key = pl.concat_str("source", "file_id", "position", separator="/")
+    known = pl.LazyFrame(_errors(), ["error", "retriable", "category"], orient="row")
+    rows = named.with_columns(
+        at.alias("at"),
+        at.dt.strftime("%Y-%m-%dT%H").alias("hour"),
+        key.alias("record_key"),
+        key.alias("event_key"),
+        *(pl.col(name).cast(pl.Int64, strict=False) for name in _LONGS),
+    ).join(known, on="error", how="left")
+    rows.sink_parquet(out / "rows.parquet")
+    return _written(out)
 
 
 def _records(start: int, count: int) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _PATTERN = "[%d] %p %m (%c)%n"
@@ -15,25 +16,29 @@ _BROKER_FILES = {
 
 def broker_logging(version: str, logs: Path, settings: Path) -> str:
     """Write the logging settings of a broker; return the JVM option that selects them."""
-    return _write(version, logs / "server.log", _BROKER_FILES, settings)
+    return _write(version, "INFO", logs / "server.log", _BROKER_FILES, settings)
 
 
 def client_logging(version: str, log: Path, settings: Path) -> str:
-    """Write the logging settings of a client at INFO; return the JVM option."""
-    return _write(version, log, {}, settings)
+    """Write the logging settings of a client; return the JVM option.
+
+    It logs at INFO, or at `ACKTRAIL_LAB_CLIENT_LEVEL`.
+    """
+    level = os.environ.get("ACKTRAIL_LAB_CLIENT_LEVEL", "INFO")
+    return _write(version, level, log, {}, settings)
 
 
-def _write(version: str, main: Path, apart: dict[str, str], settings: Path) -> str:
+def _write(version: str, level: str, main: Path, apart: dict[str, str], settings: Path) -> str:
     if version.startswith("3."):
-        settings.write_text(_log4j1(main, apart))
+        settings.write_text(_log4j1(level, main, apart))
         return f"-Dlog4j.configuration=file:{settings}"
-    settings.write_text(_log4j2(main, apart))
+    settings.write_text(_log4j2(level, main, apart))
     return f"-Dlog4j2.configurationFile={settings}"
 
 
-def _log4j1(main: Path, apart: dict[str, str]) -> str:
+def _log4j1(level: str, main: Path, apart: dict[str, str]) -> str:
     files = {"main": main, **{_appender(name): main.parent / name for name in apart.values()}}
-    lines = ["log4j.rootLogger=INFO, main"]
+    lines = [f"log4j.rootLogger={level}, main"]
     for appender, path in files.items():
         prefix = f"log4j.appender.{appender}"
         lines += [
@@ -48,9 +53,10 @@ def _log4j1(main: Path, apart: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _log4j2(main: Path, apart: dict[str, str]) -> str:
+def _log4j2(level: str, main: Path, apart: dict[str, str]) -> str:
     files = {"main": main, **{_appender(name): main.parent / name for name in apart.values()}}
-    lines = ["status=error", "rootLogger.level=info", "rootLogger.appenderRef.main.ref=main"]
+    lines = ["status=error", f"rootLogger.level={level.lower()}"]
+    lines += ["rootLogger.appenderRef.main.ref=main"]
     for appender, path in files.items():
         prefix = f"appender.{appender}"
         lines += [

@@ -2,7 +2,8 @@
 
 *Map*: each new row of one input becomes rows of the output, or a counted drop. The transform
 returns the output's columns and one more, `_dropped`: null for a row that is kept, else the
-reason why its input row became nothing. An input row that becomes several rows marks all but
+reason why its input row became nothing. Where one such row stands for many, `_dropped_rows` says
+for how many. An input row that becomes several rows marks all but
 the first with `_further` (any text), so that rows in = rows out - further + dropped.
 
 *Fold*: looks across rows. `touched` says which partitions of the output the new evidence

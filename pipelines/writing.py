@@ -22,7 +22,7 @@ from pipelines.spark_schema import conform, struct
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MARKS = ("_dropped", "_further")
+MARKS = ("_dropped", "_dropped_rows", "_further")
 """Columns a map may add for the count; they never reach a table."""
 
 
@@ -126,9 +126,12 @@ def _observe(job: Job, frame: DataFrame) -> tuple[DataFrame, Observation | None]
     if not isinstance(job, Map) or "_dropped" not in frame.columns:
         return frame, None
     seen = Observation()
-    counts = [F.count_if(F.col("_dropped") == reason).alias(reason) for reason in job.reasons]
+    rows = F.col("_dropped_rows") if "_dropped_rows" in frame.columns else F.lit(1)
+    counts = [
+        F.sum(F.when(F.col("_dropped") == reason, rows)).alias(reason) for reason in job.reasons
+    ]
     unnamed = F.col("_dropped").isNotNull() & ~F.col("_dropped").isin(list(job.reasons))
-    counts.append(F.count_if(unnamed).alias("unnamed"))
+    counts.append(F.sum(F.when(unnamed, rows)).alias("unnamed"))
     if "_further" in frame.columns:
         counts.append(F.count_if(F.col("_further").isNotNull()).alias("further"))
     return frame.observe(seen, *counts), seen

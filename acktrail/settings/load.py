@@ -29,6 +29,9 @@ _NOT_SETTINGS = {
     "ACKTRAIL_MAKE_ARCHIVE",
     "ACKTRAIL_CRASH_AT",
     "ACKTRAIL_SOAK",
+    # Read by the lab.
+    "ACKTRAIL_LAB_DIR",
+    "ACKTRAIL_LAB_CLIENT_LEVEL",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pipelines.reading.layout import without_logger
-from pipelines.reading.partitions import split_partition
+from pipelines.reading.partitions import split_partition, topic_name
 from pipelines.reading.pattern import Fields, Pattern, pattern
 from pipelines.reading.producer import simple_name
 
@@ -22,7 +22,7 @@ _LOG = re.compile(
 _EXCEPTION = re.compile(
     r"(?:^|\s|\()((?:[a-z_]\w{0,40}\.){1,8}[A-Z]\w{0,80}(?:Exception|Error))(?:: (.{0,1000}))?"
 )
-_ISR = r"(?:Set\(|\[)?[\d, ]{0,400}(?:\)|\])?"
+_ISR = r"(?:Set\(|\[)?[\d, ]{0,400}(?:\)|\])?|`[^`\n]{1,80}`"
 
 
 def broker_of(head: str) -> int | None:
@@ -41,12 +41,16 @@ def _of_partition(fields: Fields, found: re.Match[str], text: str) -> bool:
     return named is not None or "[Partition " in head or "artition" in text
 
 
+def _changed(fields: Fields) -> bool:
+    return bool(fields.get("isr_before"))
+
+
 def _shrunk(fields: Fields, found: re.Match[str], text: str) -> bool:
     """Up to 0.10 the partition stands behind: Shrinking ISR for partition [orders,3] from ..."""
     if found["old"] is not None:
         fields["topic"], fields["partition"], _ = split_partition(found["old"])
         return True
-    return _of_partition(fields, found, text)
+    return _of_partition(fields, found, text) or _changed(fields)
 
 
 def _appended(fields: Fields, found: re.Match[str], text: str) -> bool:
@@ -72,7 +76,7 @@ def _of_log(fields: Fields, found: re.Match[str], text: str) -> bool:
     named = _LOG.search(text[max(0, found.start() - 800) : found.start()])
     if named is not None:
         fields["topic"], fields["partition"], _ = split_partition(named.group(1))
-    return named is not None
+    return named is not None or text[: found.start()].strip(" `'\"-*>") == ""
 
 
 def _unclean(fields: Fields, found: re.Match[str], _: str) -> bool:
@@ -95,6 +99,15 @@ def _unclean(fields: Fields, found: re.Match[str], _: str) -> bool:
 
 def _reset(fields: Fields, found: re.Match[str], _: str) -> bool:
     fields["message"] = without_logger(found.group(0)).strip()
+    return True
+
+
+def _refused(fields: Fields, found: re.Match[str], _: str) -> bool:
+    topic, partition, _id = split_partition(found["place"])
+    named = topic if partition is not None and "partition " in found.group(0) else found["place"]
+    fields["topic"] = topic_name(named)
+    fields["partition"] = partition if "for partition " in found.group(0) else None
+    fields["message"] = found.group(0).strip()
     return True
 
 
@@ -214,6 +227,18 @@ PATTERNS: tuple[Pattern, ...] = (
         "truncation",
         "reset_to_leader_end",
         _reset,
+    ),
+    # kafka/server/ReplicaFetcherThread.scala, 0.8.2 to 1.1, FATAL; the broker stops instead:
+    #   Halting because log truncation is not allowed for topic orders, Current leader 1's latest
+    #   offset 0 is less than replica 2's latest offset 151
+    pattern(
+        "because log truncation is not allowed for ",
+        r"because log truncation is not allowed for (?:topic|partition) (?P<place>\S{1,320}?),? "
+        r"Current leader (?P<leader>\d{1,9})'s latest offset (?P<offset>\d{1,18}) is less than "
+        r"replica (?P<broker>\d{1,9})'s latest offset",
+        "truncation",
+        "refused",
+        _refused,
     ),
     # metadata/PartitionRegistration.java, 3.0+, by every controller that replays the record:
     #   [QuorumController id=1] UNCLEAN partition change for orders-3 with topic ID 3DxQ8q2dTvC:

@@ -192,3 +192,10 @@ _RDKAFKA_RETRIABLE = {
     "_TRANSPORT": True,
     "Broker transport failure": True,
 }
+RDKAFKA_WORDS: tuple[str, ...] = tuple(
+    sorted(
+        {*_RDKAFKA_TEXTS, *(text for text in _RDKAFKA_CATEGORIES if " " in text)},
+        key=lambda text: -len(text),
+    )
+)
+"""librdkafka's words for errors, the longest first."""

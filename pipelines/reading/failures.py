@@ -92,6 +92,11 @@ _TOPICS = (
     re.compile(
         r"Partition (?P<partition>\d{1,9}) of topic (?P<topic>[A-Za-z0-9._-]{1,249}) with partition"
     ),
+    # kafka/cluster/Partition.scala: the text of NotEnoughReplicasException
+    re.compile(
+        r"min\.isr requirement of \d{1,4} for partition (?P<topic>[A-Za-z0-9._-]{1,249})-"
+        r"(?P<partition>\d{1,9})\b"
+    ),
     re.compile(r"Could not submit metrics to Kafka topic (?P<topic>[A-Za-z0-9._-]{1,249}):"),
     re.compile(r"Not authorized to access topics: \[(?P<topic>[A-Za-z0-9._-]{1,249})\]"),
     re.compile(r"\bto (?:Kafka )?topic[ :=]{1,2}['\"\[]?(?P<topic>[A-Za-z0-9._-]{1,249})"),
@@ -102,6 +107,7 @@ _ANNOUNCED = (
     "Error encountered sending record to topic ",
     "Abort sending since an error caught",
     "failed to send record to ",
+    "Failed to send data to Kafka: ",
     "Aborting producer batches due to fatal error",
     "Could not submit metrics to Kafka topic ",
     "Producer is closed forcefully",

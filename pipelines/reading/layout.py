@@ -26,6 +26,8 @@ _LEVEL = re.compile(
     r"|^\s*(trace|debug|info|warn|warning|error|fatal|critical|fail|crit):\s"
 )
 _KLOG = re.compile(r"\s*([IWEF])\d{4} \d\d:\d\d:\d\d")
+_NET_LEVELS = {"FAIL": "ERROR", "CRIT": "CRITICAL"}
+"""As .NET's console logger shortens them."""
 _KLOG_LEVELS = {"I": "INFO", "W": "WARN", "E": "ERROR", "F": "FATAL"}
 _LOGGER = re.compile(r"(?<![\w.$/])((?:[a-z_][\w$]{0,40}\.){1,12}[A-Z][\w$]{1,80})(?![\w.(])")
 # log4j "%m (%c)%n", Connect "(%c:%L)": the last parenthesis, with a dotted name in it.
@@ -64,6 +66,7 @@ def read_head(head: str, first_line: str) -> Layout:
     name: str | None
     if level is not None:
         name = next(group for group in level.groups() if group is not None).upper()
+        name = _NET_LEVELS.get(name, name)
     else:
         klog = _KLOG.match(head)
         name = None if klog is None else _KLOG_LEVELS[klog.group(1)]

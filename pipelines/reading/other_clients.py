@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -99,7 +100,7 @@ SARAMA: tuple[Pattern, ...] = (
     # errors.go, ErrOutOfBrokers: kafka: client has run out of available brokers to talk to
     pattern(
         "client has run out of available brokers",
-        r"client has run out of available brokers to talk to",
+        r"client has run out of available brokers",
         "connection_failure",
         "sarama_out_of_brokers",
         lambda _, __, text: "consum" not in text.lower(),
@@ -162,23 +163,30 @@ _QUOTED = {
 # src/network/connection.js, src/cluster/brokerPool.js, src/producer/sendMessages.js
 _KAFKAJS_CONNECTION = re.compile(
     r"\[Connection\] Connection (?:error|timeout)|KafkaJSConnectionError|"
+    r"KafkaJSNumberOfRetriesExceeded: Connection (?:error|timeout)|"
     r"\[BrokerPool\] Failed to connect to|\[Connection\] Failed to"
 )
 _KAFKAJS_PRODUCE = re.compile(
     r"\[Connection\] Response Produce\(|\[Producer\] (?:Failed|Error)|Failed to send messages"
 )
-_NOT_PRODUCER = re.compile(r'\[Consumer|\[Runner\]|"groupId"|onsumer-server|\[ServerKafka\]')
+_KAFKAJS_OBJECT = re.compile(r'\{"level":"[A-Z]{4,8}",.{0,40}"')
+_FAILED_TO_SEND = re.compile(r"Failed to send messages: ([^\n\"]{3,300})")
+_NOT_PRODUCER = re.compile(
+    r'\[Consumer|\[Runner\]|"groupId"|onsumer-server|\[ServerKafka\]|"clientId":"[^"]{0,80}onsumer'
+)
 
 
 def read_kafkajs(text: str, fields: dict[str, Any] | None) -> tuple[Fields, Layout] | None:
     """A record of kafkajs: JSON as its default logger prints it, or what was copied out of one."""
+    fields = fields or _kafkajs_object(text)
     said = text if fields is None else f"{text} {fields.get('error') or ''}"
-    about = text + ("" if fields is None else str(fields.get("groupId") or "") and '"groupId"')
-    if _NOT_PRODUCER.search(about) is not None:
+    if _NOT_PRODUCER.search(text) is not None or _names_a_consumer(fields):
         return None
     produce = _KAFKAJS_PRODUCE.search(said)
     if produce is None and _KAFKAJS_CONNECTION.search(said) is None:
         return None
+    if fields is not None and fields.get("level") == "DEBUG" and not fields.get("error"):
+        return None  # every response is printed so, the good ones too
     found: Fields = {"kind": "connection_failure", "detail": "kafkajs_connection"}
     if produce is not None:
         found = {"kind": "send_failed", "detail": "kafkajs_produce"}
@@ -189,7 +197,7 @@ def read_kafkajs(text: str, fields: dict[str, Any] | None) -> tuple[Fields, Layo
         found["client_id"] = client_id if isinstance(client_id, str) else None
         correlation = fields.get("correlationId")
         found["correlation_id"] = correlation if isinstance(correlation, int) else None
-        return found, Layout()
+        return found, _kafkajs_layout(fields)
     values = {name: regex.search(text) for name, regex in _QUOTED.items()}
     got = {name: None if value is None else value.group(1) for name, value in values.items()}
     found["client_id"] = got["client_id"]
@@ -197,9 +205,38 @@ def read_kafkajs(text: str, fields: dict[str, Any] | None) -> tuple[Fields, Layo
     return found, Layout(level=got["level"], ts=None if ts is None else read_timestamp(ts))
 
 
+def _kafkajs_object(text: str) -> dict[str, Any] | None:
+    """The object that a logger printed behind a head of its own: [12:59:37] [ERROR] {"level":..."""
+    start = _KAFKAJS_OBJECT.search(text)
+    if start is None:
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, start.start())
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _names_a_consumer(fields: dict[str, Any] | None) -> bool:
+    if fields is None:
+        return False
+    return bool(fields.get("groupId")) or "onsumer" in str(fields.get("clientId") or "")
+
+
+def _kafkajs_layout(fields: dict[str, Any]) -> Layout:
+    level, ts = fields.get("level"), fields.get("timestamp")
+    return Layout(
+        level=level if isinstance(level, str) else None,
+        ts=read_timestamp(ts) if isinstance(ts, str) else None,
+    )
+
+
 def _kafkajs_error(text: str, fields: dict[str, Any] | None) -> str | None:
     if fields is not None and isinstance(fields.get("error"), str):
         return str(fields["error"])
+    failed = _FAILED_TO_SEND.search(text)
+    if failed is not None:
+        return failed.group(1).strip()
     if "Connection timeout" in text:
         return "Connection timeout"
     named = _QUOTED["error"].search(text)

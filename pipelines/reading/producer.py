@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from pipelines.reading.errors import look_up
 from pipelines.reading.layout import without_logger
 from pipelines.reading.pattern import Fields, Pattern, integer, pattern
 
@@ -47,6 +48,11 @@ def _expired(fields: Fields, _: re.Match[str], text: str) -> bool:
     if "TimeoutException" in text:
         fields["error"] = "TimeoutException"
     return True
+
+
+def _expired_cut(fields: Fields, found: re.Match[str], text: str) -> bool:
+    _expired(fields, found, text)
+    return "TimeoutException" in text or "batch creation" in text
 
 
 def _expired_python(fields: Fields, found: re.Match[str], text: str) -> bool:
@@ -115,6 +121,8 @@ RETRY = (
 
 
 def _cut(fields: Fields, found: re.Match[str], text: str) -> bool:
+    if look_up(found["error"]) is None:  # another program that tries again
+        return False
     if text[: found.start()].endswith("splitting and "):
         fields["kind"], fields["detail"] = "split_retry", "produce_split_retry_cut"
     return True
@@ -135,6 +143,15 @@ EXPIRED = (
         "expired",
         "batch_expired",
         _expired,
+    ),
+    # The same, cut by whoever quoted it: Expiring 3 record(s) for orders-0
+    pattern(
+        "Expiring ",
+        r"Expiring (?P<records>\d{1,18}|[A-Zn]) record\(s\)(?: for (?P<tp>[\w.-]{1,249}-\d{1,9})\b|"
+        r"(?= ?(?:\.\.\.|…|\Z|['\"`)])))",
+        "expired",
+        "batch_expired_cut",
+        _expired_cut,
     ),
     # 0.10.0: Batch containing 3 record(s) expired due to timeout while requesting metadata from
     #         brokers for orders-3
@@ -172,6 +189,15 @@ EXPIRED = (
         r"Batch for (?P<tp>TopicPartition\([^()]{1,300}\)) containing "
         r"(?P<records>\d{1,18}|\S{1,20}) record\(s\)(?: expired)?"
         r"(?::? ?(?P<seconds>\d{1,9}(?:\.\d{1,9})?) seconds have passed)?",
+        "expired",
+        "batch_expired_python",
+        _expired_python,
+    ),
+    #   cut by whoever quoted it: KafkaTimeoutError: Batch ... containing 8 record(s)
+    pattern(
+        "KafkaTimeoutError: Batch ",
+        r"(?P<error>KafkaTimeoutError): Batch (?:\.\.\.|…) containing (?P<records>\d{1,18}) "
+        r"record\(s\)(?P<seconds>(?!))?",
         "expired",
         "batch_expired_python",
         _expired_python,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from pipelines.reading.errors import RDKAFKA_WORDS
 from pipelines.reading.layout import Layout
 from pipelines.reading.pattern import Fields, integer
 from pipelines.reading.times import from_epoch
@@ -135,15 +136,24 @@ def _read_debug(fields: Fields, text: str) -> Fields | None:
     return None
 
 
-_KAFKA_ERROR = re.compile(r"KafkaError\{code=(?P<code>_?[A-Z][A-Z_]{2,60}),")
+_KAFKA_ERROR = re.compile(r"KafkaError\{code=(?P<code>_?[A-Z][A-Z_]{2,60})[,}]")
 _WORDS = re.compile(r"\b(?:Broker|Local): (?P<error>[A-Z][^\n\"“”'\]\[{}|:,;.]{2,120})")
 _GO_PARTITION = re.compile(r"\b(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partition>\d{1,9})\]@")
 _DELIVERY = re.compile(
     r"(?i)deliver(?:y|ed)?\b.{0,40}\bfail|fail.{0,40}\bdeliver|\bproduc(?:e|er|ing)\b|"
-    r"ProduceException|\bsend|\bvalue:|MessageProduction"
+    r"ProduceException|\bsend|\bvalue:|MessageProduction|\bpublish"
+)
+_NOT_DELIVERY = re.compile(
+    r"onsumer|onsuming|ubscri|eserializ|\bfetch|\bFetch|PARTITION_EOF|commit"
 )
 _DOWN = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "Broker transport failure"}
 _DOWN |= {"All broker connections are down", "Host resolution failure"}
+_EXPIRED = {"Message timed out", "_MSG_TIMED_OUT"}
+_ONLY_PRODUCERS = {"_QUEUE_FULL", "Queue full", "_PURGE_QUEUE", "_PURGE_INFLIGHT"}
+_ONLY_PRODUCERS |= {"_GAPLESS_GUARANTEE", "MSG_SIZE_TOO_LARGE", "Message size too large"}
+_ONLY_PRODUCERS |= {"_UNKNOWN_PARTITION", "NOT_ENOUGH_REPLICAS", "Not enough in-sync replicas"}
+_ONLY_PRODUCERS |= {"Broker failed to validate record", "All broker connections are down"}
+"""What no fetch ends with (or nearly so): nothing else need say that it was a delivery."""
 
 
 def read_callback(text: str) -> Fields | None:
@@ -153,15 +163,14 @@ def read_callback(text: str) -> Fields | None:
     if code is not None:
         error = code["code"]
     elif words is not None:
-        error = (
-            words["error"].split("(")[0].strip() if "(s)" not in words["error"] else words["error"]
-        )
-        error = error.rstrip(")").strip()
+        error = _known_words(words["error"])
     else:
         return None
-    if error in ("Message timed out", "_MSG_TIMED_OUT"):
+    if error in _EXPIRED:
         kind = "expired"
-    elif _DELIVERY.search(text) is None or "onsumer" in text:
+    elif _NOT_DELIVERY.search(text) is not None or not (
+        error in _ONLY_PRODUCERS or _DELIVERY.search(text) is not None
+    ):
         return None
     else:
         kind = "connection_failure" if error in _DOWN else "send_failed"
@@ -170,6 +179,15 @@ def read_callback(text: str) -> Fields | None:
     if place is not None:
         fields |= {"topic": place["topic"], "partition": int(place["partition"])}
     return fields
+
+
+def _known_words(text: str) -> str:
+    """The error's own words, without what an application printed behind them."""
+    for known in RDKAFKA_WORDS:
+        if text.startswith(known) and not text[len(known) : len(known) + 1].isalpha():
+            return known
+    error = text if "(s)" in text else text.partition("(")[0]
+    return error.strip().rstrip(")").strip()
 
 
 def _own_words(error: str) -> str:

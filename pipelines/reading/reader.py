@@ -68,7 +68,9 @@ _OTHER_THREAD = re.compile(
     r"kafka-admin-client-thread|kafka-coordinator-heartbeat|\[Consumer client"
 )
 # java.util.logging prints a line of time, class and method, and the message on the next.
+_OTHER_RETRY = re.compile(r"retrying \(\d{1,18} attempts? left\)\.? Error: ([^\s.,;]{1,100})")
 _JUL = re.compile(r"[A-Z][a-z]{2} \d\d?, \d{4} .{0,20}[AP]M \S{1,200} \S{1,100}\Z")
+_CONSUMER_SERVICE = re.compile(r"\s{0,16}[\w.-]{0,40}consumer[\w.-]{0,40} {1,40}\|")
 _TRANSACTIONAL = re.compile(r"\[TransactionalId (.{1,200})\] ?\Z")
 _PYTHON_PRODUCER = re.compile(r"<KafkaProducer client_id=([^\s>]{1,200})[^>]{0,200}>: ?\Z")
 
@@ -84,11 +86,28 @@ def read_record(text: str) -> Reading:
         if glued is not None and not (event is not None and _seems_cut(glued)):
             event = glued
     if event is not None:
-        return event
+        return None if _of_a_consumer(event, text) else event
     for words in UNREAD_WORDS:
         if words in lines and "{}" not in lines and "%s" not in lines:
-            return Unread(words)
+            return None if _tries_something_else(lines) else Unread(words)
     return None
+
+
+def _tries_something_else(lines: str) -> bool:
+    """Whether another program tries again: it counts no attempts, or not with Kafka's errors."""
+    if "retrying (" in lines and "attempt" not in lines:
+        return True
+    named = _OTHER_RETRY.search(lines)
+    return named is not None and look_up(named.group(1)) is None and "produce" not in lines
+
+
+def _of_a_consumer(event: Event, text: str) -> bool:
+    """Whether a service that calls itself a consumer lost its connection: consumer_1 | ..."""
+    return (
+        event.kind == "connection_failure"
+        and event.client_id is None
+        and _CONSUMER_SERVICE.match(text) is not None
+    )
 
 
 def _seems_cut(event: Event) -> bool:

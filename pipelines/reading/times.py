@@ -23,6 +23,7 @@ _ISO = re.compile(
     r"(?:[T_]|,? ?(?:::)? {0,2})(?P<clock>\d\d:\d\d:\d\d)(?P<fraction>[.,:]\d{1,9})?"
     r"(?P<zone>Z|\ ?[+-]\d\d:?\d\d(?!\d))?"
 )
+_GAP = re.compile(r"\]? {1,2}[\[(]?")
 # 20240501 12:00:10.420
 _COMPACT = re.compile(
     r"(?<!\d)(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)[T -](?P<clock>\d\d:\d\d:\d\d)"
@@ -54,10 +55,17 @@ def read_timestamp(text: str) -> str | None:
     """The first full timestamp in *text* (a line's head), in ISO form."""
     found = _ISO.search(text)
     if found is not None:
+        # A wrapper's time, and right behind it the program's own, which counts.
+        found = _ISO.match(text, _behind(text, found.end())) or found
         return _iso(found, found["year"], found["month"], found["day"], found["zone"])
     if "/" in text or "-" in text or "." in text or " " in text:
         return _read_rarer(text)
     return None
+
+
+def _behind(text: str, end: int) -> int:
+    gap = _GAP.match(text, end)
+    return end if gap is None else gap.end()
 
 
 def _read_rarer(text: str) -> str | None:

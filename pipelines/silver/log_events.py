@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql.types import LongType
 
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import schema
@@ -97,22 +98,25 @@ def _map(
     # A line may be wrapped between any two words.
     pattern = "|".join(r"\s+".join(map(re.escape, word.split(" "))) for word in words)
     fields = [pa.field(f.name, f.type) for f in schema(table)]
-    out = pa.schema([*fields, pa.field("_dropped", pa.string())])
+    out = pa.schema(fields)
+    out = out.append(pa.field("_dropped", pa.string()))
+    out = out.append(pa.field("_dropped_rows", pa.int64()))
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         row_of = start()
         for batch in batches:
-            kept = batch.filter(pc.match_substring_regex(batch.column("text"), pattern))
-            done, left = ([], kept) if common is None else common(kept, out)
+            done, left = ([], batch) if common is None else common(batch, out)
             yield from done
-            rows = _read_rows(left, row_of, more)
+            told = left.filter(pc.match_substring_regex(left.column("text"), pattern))
+            rows = _read_rows(told, row_of, more)
             if rows:
                 yield pa.RecordBatch.from_pylist(rows, schema=out)
             dropped = batch.num_rows - len(rows) - sum(part.num_rows for part in done)
             yield from _dropped(dropped, out)
 
     chosen = records.select(*_COLUMNS, *more)
-    return chosen.mapInArrow(read, loose(table, "_dropped"))
+    schema_out = loose(table, "_dropped").add("_dropped_rows", LongType())
+    return chosen.mapInArrow(read, schema_out)
 
 
 def _read_rows(
@@ -129,9 +133,10 @@ def _read_rows(
 
 
 def _dropped(count: int, out: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """One row that says how many were dropped."""
     if count:
-        nulls = [pa.nulls(count, field.type) for field in out][:-1]
-        yield pa.RecordBatch.from_arrays([*nulls, pa.repeat(NOTHING_HERE, count)], schema=out)
+        row = {"_dropped": NOTHING_HERE, "_dropped_rows": count}
+        yield pa.RecordBatch.from_pylist([row], schema=out)
 
 
 def distinct_events(events: DataFrame) -> DataFrame:

@@ -1,0 +1,157 @@
+"""Lines as people quote them: cut, broken, wrapped by their platform, beside what others print."""
+# ruff: noqa: E501 - the lines of the table are log lines.
+
+from __future__ import annotations
+
+import pytest
+
+from acktrail.logtext import join_records, may_be_evidence
+from pipelines.reading.event import BACKGROUND, Event
+from pipelines.reading.reader import read_record
+
+CASES = [
+    (
+        "an expiry cut behind its partition",
+        "org.apache.kafka.common.errors.TimeoutException: Expiring 7 record(s) for meter-readings-2",
+        {"kind": "expired", "records": 7, "topic": "meter-readings", "partition": 2}
+        | {"elapsed_ms": None, "error": "TimeoutException"},
+    ),
+    (
+        "an expiry with its middle left out",
+        "TimeoutException: Expiring N record(s) ... has passed since batch creation",
+        {"kind": "expired", "records": None, "topic": None, "error": "TimeoutException"},
+    ),
+    (
+        "kafka-python's expiry with its middle left out",
+        "KafkaTimeoutError: Batch ... containing 12 record(s)",
+        {"kind": "expired", "records": 12, "topic": None, "error": "KafkaTimeoutError"},
+    ),
+    (
+        "an exception broken behind its colon",
+        "org.apache.kafka.clients.producer.BufferExhaustedException:\n"
+        "Failed to allocate 16384 bytes within the configured max blocking time 900 ms.",
+        {"kind": "send_failed", "error": "BufferExhaustedException", "elapsed_ms": 900},
+    ),
+    (
+        "an exception broken within its sentence",
+        "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(4) is\n"
+        "insufficient to satisfy the min.isr requirement of 3 for partition ship-log-11",
+        {"kind": "send_failed", "topic": "ship-log", "partition": 11},
+    ),
+    (
+        "a comment of two lines",
+        "#   org.apache.kafka.common.errors.TimeoutException: Failed to allocate memory\n"
+        "#     within the configured max blocking time 2500 ms.",
+        {"kind": "send_failed", "detail": "buffer_exhausted", "elapsed_ms": 2500},
+    ),
+    (
+        "a comment whose second line is the exception",
+        "// [2026-01-02 03:04:05,006] ERROR Error when sending message to topic t-x with key: null, value: 1 bytes with error: (o.a.k.ErrorLoggingCallback)\n"
+        "//   org.apache.kafka.common.errors.TimeoutException: Topic t-x not present in metadata after 700 ms.",
+        {"kind": "send_failed", "topic": "t-x", "elapsed_ms": 700, "ts": "2026-01-02T03:04:05.006"},
+    ),
+    (
+        "two times: the program's own counts",
+        "2026-01-02T03:04:05.123456789Z 2026-01-02 04:04:05,006 INFO   ||  [Producer clientId=dbz] Disconnecting from node 3 due to request timeout.   [org.apache.kafka.clients.NetworkClient]",
+        {"kind": "connection_failure", "ts": "2026-01-02T04:04:05.006", "client_id": "dbz", "node": 3},
+    ),
+    (
+        "two times: a desktop's before every line of a block",
+        "2026-01-02 06:04:05 [2026-01-02 03:04:05,006] INFO ProducerConfig values: \n"
+        "2026-01-02 06:04:05     acks = -1\n2026-01-02 06:04:05     client.id = sink-7",
+        {"kind": "config_block", "client_id": "sink-7", "ts": "2026-01-02T03:04:05.006"}
+        | {"settings": {"acks": "-1", "client.id": "sink-7"}},
+    ),
+    (
+        "ISR shrink without its prefix",
+        "Shrinking ISR from Set(11, 12, 13) to Set(11)",
+        {"kind": "isr_shrink", "topic": None, "isr_before": (11, 12, 13), "isr_after": (11,)},
+    ),
+    (
+        "ISR shrink with everything masked",
+        "[`when`] INFO [Partition `a`-`b` broker=`x`] Shrinking ISR from `x,y` to `x`. Leader: (highWatermark: 5, endOffset: 9).",
+        {"kind": "isr_shrink", "topic": None, "level": "INFO", "ts": None},
+    ),
+    (
+        "a truncation that the broker refused",
+        "[2016-03-04 05:06:07,008] FATAL [ReplicaFetcherThread-0-4], Halting because log truncation is not allowed for topic ledger, Current leader 4's latest offset 10 is less than replica 5's latest offset 31 (kafka.server.ReplicaFetcherThread)",
+        {"kind": "truncation", "detail": "refused", "topic": "ledger", "partition": None}
+        | {"leader": 4, "broker": 5, "offset": 10, "level": "FATAL"},
+    ),
+    (
+        "librdkafka's queue",
+        "BufferError: Local: Queue full",
+        {"kind": "send_failed", "error": "Queue full"},
+    ),
+    (
+        "a report's words with more behind them",
+        "publish failed: topic=orders reason=Local: Message timed out code=Local_MsgTimedOut",
+        {"kind": "expired", "error": "Message timed out"},
+    ),
+    (
+        ".NET's level",
+        "fail: Shop.Outbox[0] Delivery failed: Broker: Not enough in-sync replicas",
+        {"kind": "send_failed", "level": "ERROR", "error": "Not enough in-sync replicas"},
+    ),
+    (
+        "kafkajs behind another logger's head",
+        '[[03:04:05.006]] [ERROR] {"level":"ERROR","timestamp":"2026-01-02T03:04:05.005Z","logger":"kafkajs","message":"[Connection] Response Produce(key: 0, version: 7)","broker":"b:9092","clientId":"till-9","error":"This server is not the leader for that topic-partition","correlationId":88,"size":55}',
+        {"kind": "send_failed", "client_id": "till-9", "correlation_id": 88, "level": "ERROR"}
+        | {"ts": "2026-01-02T03:04:05.005Z"},
+    ),
+    (
+        "kafkajs, what a send failed of",
+        '{"level":"ERROR","timestamp":"2026-01-02T03:04:05.005Z","logger":"kafkajs","message":"[Producer] Failed to send messages: The producer is disconnected","retryCount":0}',
+        {"kind": "send_failed", "error": "The producer is disconnected"},
+    ),
+    (
+        "kafkajs gave up connecting",
+        "KafkaJSNumberOfRetriesExceeded: Connection error: connect ECONNREFUSED 10.9.8.7:9092",
+        {"kind": "connection_failure", "error": "ECONNREFUSED"},
+    ),
+    (
+        "sarama found no broker, cut",
+        "Error: failed to create kafka producer: kafka: client has run out of available brokers",
+        {"kind": "connection_failure"},
+    ),
+    (
+        "Flink's words for a failed send",
+        "Caused by: java.lang.Exception: Failed to send data to Kafka: The server disconnected before a response was received.",
+        {"kind": "send_failed"},
+    ),
+]  # fmt: skip
+
+NOTHING = [
+    ("an upload's retry", "Upload failed, retrying (3 attempts left). Error: ECONNRESET"),
+    ("a sink's bulk request", "[2026-01-02 03:04:05,006] WARN Bulk request failed, retrying (4 attempts left). Error: TIMEOUT (io.x.ElasticsearchClient)"),
+    ("a sink task", "[2026-01-02 03:04:05,006] WARN [sink|task-0] WorkerSinkTask{id=es-0} RetriableException from SinkTask: retrying (org.apache.kafka.connect.runtime.WorkerSinkTask:612)"),
+    ("kafkajs, a good answer", '{"level":"DEBUG","timestamp":"2026-01-02T03:04:05.005Z","logger":"kafkajs","message":"[Connection] Response Produce(key: 0, version: 5)","clientId":"p","correlationId":25,"data":{"topics":[]}}'),
+    ("kafkajs, a consumer by its name", '{"level":"ERROR","timestamp":"2026-01-02T03:04:05.005Z","logger":"kafkajs","message":"[Connection] Connection error: write after end","clientId":"stock-consumer-2"}'),
+    ("a consumer by its service's name", "consumer_1   | kafka.errors.NoBrokersAvailable: NoBrokersAvailable"),
+    ("a subscription", 'KafkaError{code=UNKNOWN_TOPIC_OR_PART,val=3,str="Subscribed topic not available: a: Broker: Unknown topic or partition"}'),
+    ("the end of a partition", 'error: KafkaError{code=_PARTITION_EOF,val=-191,str="Fetch from broker 0 reached end"}'),
+    ("an admin call", "org.apache.kafka.common.errors.TimeoutException: Timed out waiting to send the call. Call: describeTopics"),
+    ("a position", "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before the position for partition o-0 could be determined"),
+    ("a group", "org.apache.kafka.common.errors.GroupAuthorizationException: Not authorized to access group: g"),
+    ("a topic that is there", "org.apache.kafka.common.errors.TopicExistsException: Topic 'o' already exists."),
+    ("a deserializer", "org.apache.kafka.common.errors.SerializationException: Error deserializing key/value for partition o-0 at offset 5."),
+    ("a fetcher", "[2026-01-02 03:04:05,006] INFO [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Retrying leaderEpoch request for partition x-0 as the leader reported an error: UNKNOWN_TOPIC_OR_PARTITION (kafka.server.ReplicaFetcherThread)"),
+    ("a fetch session", "INFO o.a.k.clients.FetchSessionHandler - [Consumer clientId=c, groupId=g] Error sending fetch request (sessionId=1, epoch=2) to node 1: org.apache.kafka.common.errors.DisconnectException."),
+    ("an HTTP client", "I/O exception (java.net.SocketException) caught when processing request to {}->http://h:80: Connection reset, retrying request"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "text", "expected"), CASES, ids=[c[0] for c in CASES])
+def test_a_quoted_line_is_read(case, text, expected):
+    records = list(join_records(text.encode().splitlines(keepends=True)))
+    assert [r.text.decode() for r in records] == [text]
+    assert may_be_evidence(records[0].text)
+    event = read_record(text)
+    assert isinstance(event, Event), event
+    assert {name: getattr(event, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(("case", "text"), NOTHING, ids=[c[0] for c in NOTHING])
+def test_what_others_print_is_nothing(case, text):
+    event = read_record(text)
+    assert event is None or (isinstance(event, Event) and event.kind in BACKGROUND)
