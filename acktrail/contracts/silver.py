@@ -59,8 +59,16 @@ PRODUCER_EVENTS = Table(
         Column("attempts_left", "long", "As printed: what remains after the announced retry."),
         Column("records", "long", "Records in the batch, where printed."),
         Column("elapsed_ms", "long", "Elapsed time printed in the message."),
-        Column("client_version", "string", "Version of the client, where known."),
-        Column("retriable", "boolean", "Whether this client version retries the error."),
+        Column(
+            "client_version",
+            "string",
+            "Version, where the line itself says it; for a client's other lines see client_configs.",
+        ),
+        Column(
+            "retriable",
+            "boolean",
+            "Whether clients retry the error: those of this version, else the newest.",
+        ),
         Column("category", "string", "What kind of error it is."),
         _HOUR,
     ),

@@ -133,7 +133,7 @@ _NOT_A_SEND = re.compile(
     r"|\[Controller id|\[Partition |node assignment|getting metadata|offsets by times"
     r"|position for partition|fetching topic|FetchSession|fetching metadata|ListenerContainer"
     r"|\[GroupCoordinator|\[RaftManager|\[SocketServer|\[BrokerLifecycle|listTopics"
-    r"|describe[TC]|createTopics|create topics?\b"
+    r"|describe[TC]|createTopics|create topics?\b|elemetry|Version mismatch when attempting"
 )
 _SOURCE_CODE = re.compile(
     r"\bthrow new |\bassert\w*\(|\blog(?:ger)?\.\w{1,10}\(|System\.(?:out|err)|console\.\w{1,6}\(|"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from pipelines.reading.errors import retriable
 from pipelines.rules.budget import Budget, budgets_of
 from pipelines.rules.chains import LONGEST
 from pipelines.rules.endings import Settled
@@ -19,6 +20,7 @@ from pipelines.rules.retry_signs import (
     SPLIT_RETRY,
     ProducerSettings,
     Sign,
+    settings_in_force,
 )
 
 WARM_UP: Final = 2 * LONGEST
@@ -87,7 +89,7 @@ def budgets_of_hour(
             tag: [r for r in tagged[tag] if _is_of(r, host, hosts, tagged[tag])]
             for tag in (ERRORS, RETRIES, QUEUE)
         }
-        signs = [_sign(row, leaders) for row in by_host[host]]
+        signs = [_of_version(_sign(row, leaders), known) for row in by_host[host]]
         signs += _queue_signs(metrics[QUEUE], known)
         budgets = budgets_of(
             signs,
@@ -145,6 +147,14 @@ def _sign(row: Mapping[str, Any], leaders: Mapping[Place, int]) -> Sign:
         elapsed_ms=row["elapsed_ms"],
         origin=row["origin"] or "",
     )
+
+
+def _of_version(sign: Sign, known: Sequence[ProducerSettings]) -> Sign:
+    """The sign with what the client's version, where it printed one, does about the error."""
+    version = settings_in_force(known, sign.at, sign.origin).client_version
+    if version is None or sign.error is None:
+        return sign
+    return replace(sign, retriable=retriable(sign.error, version))
 
 
 def _sample(row: Mapping[str, Any]) -> CounterSample:
