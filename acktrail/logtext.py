@@ -54,6 +54,7 @@ EVIDENCE: tuple[bytes, ...] = (
     b"ailed to deliver",
     b"elivery failed",  # kcat, applications' delivery callbacks
     b"The broker returned",
+    b"out of order sequence",
     b"inflight batches",
     b"fatal error",
     b"Fatal error",

@@ -248,12 +248,22 @@ SEQUENCE = (
         "out_of_order_sequence",
         lambda fields, found, _: _name_error(fields, found),
     ),
+    # kafka-python, producer/sender.py:
+    #   The broker received an out of order sequence number for topic-partition
+    #   TopicPartition(topic='orders', partition=2) at offset -1. This indicates data loss on ...
+    pattern(
+        "The broker received an out of order sequence number for topic-partition ",
+        r"The broker received an out of order sequence number for topic-partition "
+        r"(?P<tp>TopicPartition\([^()]{1,300}\)|\S{1,320}) at offset (?P<offset>-?\d{1,18})",
+        "fatal_sequence",
+        "out_of_order_sequence",
+    ),
     # producer/internals/TransactionManager.java; 1.0 to 2.4 "reset producer state", later "bump".
     #   No inflight batches remaining for orders-2, last ack'd sequence for partition is 117, next
     #   sequence is 130. Going to bump epoch and reset sequence numbers.
     pattern(
         "No inflight batches remaining for ",
-        r"No inflight batches remaining for (?P<tp>\S{1,320}?), last ack'd sequence for partition"
+        r"No inflight batches remaining for (?P<tp>TopicPartition\([^()]{1,300}\)|\S{1,320}?), last ack'd sequence for partition"
         r" is (?P<last>\S{1,20}), next sequence is (?P<following>\S{1,20}?)\. Going to",
         "sequence_reset",
         "epoch_bump",

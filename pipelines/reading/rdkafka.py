@@ -18,13 +18,15 @@ SEVERITIES = ("EMERG", "ALERT", "CRIT", "ERROR", "WARNING", "NOTICE", "INFO", "D
 
 # %3|1714557600.200|FAIL|orders-svc#producer-1| [thrd:b1:9092/1]: b1:9092/1: Connect to ... failed
 _LINE = re.compile(
-    r"%?(?P<severity>[0-7])\|(?:(?P<seconds>\d{9,10})\.(?P<millis>\d{3})\||[.…]{1,3}\|)?"
+    r"(?:%?(?P<severity>[0-7]))?\|"
+    r"(?:(?P<seconds>\d{9,10})\.(?P<millis>\d{3})\||[.…]{1,3}\|)?"
     r"(?P<facility>[A-Z][A-Z_0-9]{1,20})\|(?P<instance>[^|\n]{0,300})\|"
     r"(?:\.\.\.)? ?(?P<text>.{0,3000})",
     re.DOTALL,
 )
 _AT_LINE = re.compile(
-    r"(?:^|[\s>])%?[0-7]\|(?:\d{9,10}\.\d{3}\||[.…]{1,3}\|)?[A-Z][A-Z_0-9]{1,20}\|"
+    r"(?:^|[\s>`'\"(])(?:%?[0-7]\|(?:\d{9,10}\.\d{3}\||[.…]{1,3}\|)?|\|\d{9,10}\.\d{3}\|)"
+    r"[A-Z][A-Z_0-9]{1,20}\|"
 )
 # confluent-kafka-python with logger=: REQTMOUT [orders-svc#producer-1] [thrd:...]: ...
 _LOGGED = re.compile(
@@ -56,7 +58,7 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
     if found is not None:
         seconds, millis = found["seconds"], found["millis"]
         layout = Layout(
-            level=SEVERITIES[int(found["severity"])],
+            level=None if found["severity"] is None else SEVERITIES[int(found["severity"])],
             ts=None if seconds is None else from_epoch(int(seconds), int(millis)),
         )
     else:

@@ -119,6 +119,27 @@ CASES = [
         "Caused by: java.lang.Exception: Failed to send data to Kafka: The server disconnected before a response was received.",
         {"kind": "send_failed"},
     ),
+    (
+        "librdkafka without its severity",
+        "|1606994129.988|FAIL|till#producer-2| [thrd:b:9092/0]: b:9092/0: Failed to resolve 'b:9092' (after 7ms in state CONNECT)",
+        {"kind": "connection_failure", "level": None, "ts": "2020-12-03T11:15:29.988Z"}
+        | {"elapsed_ms": 7, "client_id": "till#producer-2"},
+    ),
+    (
+        "librdkafka in backquotes",
+        "`%3|1606994129.988|FAIL|till#producer-2| [thrd:app]: b:9092/0: Connect failed`",
+        {"kind": "connection_failure", "level": "ERROR"},
+    ),
+    (
+        "kafka-python, a gap in the sequence",
+        "ERROR:kafka.producer.sender:<KafkaProducer client_id=kp-4 transactional_id=None>: The broker received an out of order sequence number for topic-partition TopicPartition(topic='t-z', partition=6) at offset -1. This indicates data loss on the broker, and should be investigated.",
+        {"kind": "fatal_sequence", "topic": "t-z", "partition": 6, "client_id": "kp-4"},
+    ),
+    (
+        "kafka-python, records in doubt",
+        "INFO:kafka.producer.transaction_manager:No inflight batches remaining for TopicPartition(topic='t', partition=1), last ack'd sequence for partition is 4, next sequence is 9. Going to reset producer state.",
+        {"kind": "sequence_reset", "topic": "t", "partition": 1, "records": 4},
+    ),
 ]  # fmt: skip
 
 NOTHING = [
