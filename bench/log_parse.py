@@ -67,10 +67,8 @@ _LONGS = ("partition", "correlation_id", "attempts_left", "elapsed_ms", "node", 
 def run() -> list[dict[str, Any]]:
     scratch = Path(tempfile.mkdtemp(prefix="acktrail-bench-"))
     try:
-        lake = Lake(scratch / "lake")
-        for start in range(0, LINE_COUNT, _CHUNK):
-            lake.append(LOG_RECORDS, _records(start, min(_CHUNK, LINE_COUNT - start)))
-        files = sorted(str(f) for f in (scratch / "lake").rglob("log_records/**/*.parquet"))
+        lake = _lake(Path(os.environ.get("ACKTRAIL_BENCH_DATA", scratch)) / f"lake-{LINE_COUNT}")
+        files = sorted(str(f) for f in Path(lake.path(LOG_RECORDS)).rglob("*.parquet"))
         spark_s, ours, sql_s, also = _spark(lake, files, scratch)
         duckdb_s, theirs = _best(lambda: _duckdb(files, scratch / "duckdb"))
         polars_s, others = _best(lambda: _polars(files, scratch / "polars"))
@@ -84,6 +82,15 @@ def run() -> list[dict[str, Any]]:
         _row("log_parse_spark_vs_polars", spark_s, "polars", polars_s, None),
         _row("log_parse_arrow_vs_sql", spark_s, "spark sql", sql_s, None),
     ]
+
+
+def _lake(place: Path) -> Lake:
+    """The lines, made once where they are kept (ACKTRAIL_BENCH_DATA), else for this run."""
+    lake = Lake(place)
+    if not place.exists():
+        for start in range(0, LINE_COUNT, _CHUNK):
+            lake.append(LOG_RECORDS, _records(start, min(_CHUNK, LINE_COUNT - start)))
+    return lake
 
 
 def _row(name: str, ours: float, peer: str, theirs: float, bar: float | None) -> dict[str, Any]:

@@ -263,8 +263,9 @@ SEQUENCE = (
     #   sequence is 130. Going to bump epoch and reset sequence numbers.
     pattern(
         "No inflight batches remaining for ",
-        r"No inflight batches remaining for (?P<tp>TopicPartition\([^()]{1,300}\)|\S{1,320}?), last ack'd sequence for partition"
-        r" is (?P<last>\S{1,20}), next sequence is (?P<following>\S{1,20}?)\. Going to",
+        r"No inflight batches remaining for (?P<tp>TopicPartition\([^()]{1,300}\)|\S{1,320}?), "
+        r"last ack'd sequence for partition is (?P<last>\S{1,20}), "
+        r"next sequence is (?P<following>\S{1,20}?)\. Going to",
         "sequence_reset",
         "epoch_bump",
         _sequence_reset,
