@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from pipelines.reading.errors import look_up
+from pipelines.reading.failures import is_source_code
 from pipelines.reading.layout import without_logger
 from pipelines.reading.pattern import Fields, Pattern, integer, pattern
 
@@ -47,12 +48,12 @@ def _unknown_topic(fields: Fields, _: re.Match[str], __: str) -> bool:
 def _expired(fields: Fields, _: re.Match[str], text: str) -> bool:
     if "TimeoutException" in text:
         fields["error"] = "TimeoutException"
-    return True
+    return not is_source_code(text)
 
 
 def _expired_cut(fields: Fields, found: re.Match[str], text: str) -> bool:
-    _expired(fields, found, text)
-    return "TimeoutException" in text or "batch creation" in text
+    told = "TimeoutException" in text or "batch creation" in text
+    return _expired(fields, found, text) and told
 
 
 def _expired_python(fields: Fields, found: re.Match[str], text: str) -> bool:

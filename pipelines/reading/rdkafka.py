@@ -143,7 +143,7 @@ _WORDS = re.compile(r"\b(?:Broker|Local): (?P<error>[A-Z][^\n\"“”'\]\[{}|:,;
 _GO_PARTITION = re.compile(r"\b(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partition>\d{1,9})\]@")
 _DELIVERY = re.compile(
     r"(?i)deliver(?:y|ed)?\b.{0,40}\bfail|fail.{0,40}\bdeliver|\bproduc(?:e|er|ing)\b|"
-    r"ProduceException|\bsend|\bvalue:|MessageProduction|\bpublish"
+    r"ProduceException|\bsend|\bvalue:|MessageProduction|\bpublish|^\W{0,8}% ERROR: Local: "
 )
 _NOT_DELIVERY = re.compile(
     r"onsumer|onsuming|ubscri|eserializ|\bfetch|\bFetch|PARTITION_EOF|commit"
@@ -177,6 +177,8 @@ def read_callback(text: str) -> Fields | None:
     else:
         kind = "connection_failure" if error in _DOWN else "send_failed"
     fields: Fields = {"kind": kind, "detail": "rd_delivery_report", "error": error}
+    after = _AFTER.search(text)
+    fields["elapsed_ms"] = None if after is None else int(after.group(1))
     place = _GO_PARTITION.search(text)
     if place is not None:
         fields |= {"topic": place["topic"], "partition": int(place["partition"])}

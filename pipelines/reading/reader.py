@@ -89,7 +89,8 @@ def read_record(text: str) -> Reading:
         return None if _of_a_consumer(event, text) else event
     for words in UNREAD_WORDS:
         if words in lines and "{}" not in lines and "%s" not in lines:
-            return None if _tries_something_else(lines) else Unread(words)
+            nothing = _tries_something_else(lines) or failures.is_source_code(lines)
+            return None if nothing else Unread(words)
     return None
 
 

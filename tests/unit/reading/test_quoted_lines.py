@@ -140,6 +140,12 @@ CASES = [
         "INFO:kafka.producer.transaction_manager:No inflight batches remaining for TopicPartition(topic='t', partition=1), last ack'd sequence for partition is 4, next sequence is 9. Going to reset producer state.",
         {"kind": "sequence_reset", "topic": "t", "partition": 1, "records": 4},
     ),
+    (
+        "kcat finds no broker",
+        "% ERROR: Local: Host resolution failure: b-7:9092/1: Failed to resolve 'b-7:9092': nodename nor servname provided, or not known (after 6ms in state CONNECT)",
+        {"kind": "connection_failure", "error": "Host resolution failure", "elapsed_ms": 6}
+        | {"level": "ERROR"},
+    ),
 ]  # fmt: skip
 
 NOTHING = [
@@ -158,6 +164,9 @@ NOTHING = [
     ("a deserializer", "org.apache.kafka.common.errors.SerializationException: Error deserializing key/value for partition o-0 at offset 5."),
     ("a fetcher", "[2026-01-02 03:04:05,006] INFO [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Retrying leaderEpoch request for partition x-0 as the leader reported an error: UNKNOWN_TOPIC_OR_PARTITION (kafka.server.ReplicaFetcherThread)"),
     ("a fetch session", "INFO o.a.k.clients.FetchSessionHandler - [Consumer clientId=c, groupId=g] Error sending fetch request (sessionId=1, epoch=2) to node 1: org.apache.kafka.common.errors.DisconnectException."),
+    ("a program that prints of expiry", 'log.error("TimeoutException: Batch Expired,send again:{}", key);'),
+    ("a program's test", 'assertEquals("Expiring 3 record(s) for t-0:100 ms has passed since batch creation", e.getMessage());'),
+    ("a consumer's topic", "[Consumer clientId=c, groupId=g] Received unknown topic or partition error in fetch for partition t-0"),
     ("an HTTP client", "I/O exception (java.net.SocketException) caught when processing request to {}->http://h:80: Connection reset, retrying request"),
 ]  # fmt: skip
 
