@@ -195,11 +195,11 @@ def _diff_rows(
     job: Diff, session: SparkSession, lake: Lake, plan: _Plan, as_of: datetime
 ) -> tuple[DataFrame, Target]:
     from pipelines import writing
-    from pipelines.spark_schema import struct
+    from pipelines.spark_schema import no_rows
 
     after = _whole(session, lake, job.input)
     since = plan.since.get(job.input.name)
-    before = session.createDataFrame([], struct(job.input))
+    before = no_rows(session, job.input)
     if since is not None:
         reader = session.read.format("delta").option("versionAsOf", since)
         before = reader.load(lake.path(job.input))
@@ -208,21 +208,21 @@ def _diff_rows(
 
 def _whole(session: SparkSession, lake: Lake, table: Table) -> DataFrame:
     """All of *table*; an empty frame where it was never written."""
-    from pipelines.spark_schema import struct
+    from pipelines.spark_schema import no_rows
 
     added = lake.added(table, None)
     if added is None:
-        return session.createDataFrame([], struct(table))
+        return no_rows(session, table)
     if "://" in lake.uri or len(added.files) > FILES_LISTED:
         return session.read.format("delta").load(lake.path(table))
     return _files(session, lake, table, added)
 
 
 def _files(session: SparkSession, lake: Lake, table: Table, added: Added) -> DataFrame:
-    from pipelines.spark_schema import struct
+    from pipelines.spark_schema import no_rows, struct
 
     if not added.files:
-        return session.createDataFrame([], struct(table))
+        return no_rows(session, table)
     files = [f"{lake.path(table)}/{unquote(name)}" for name in added.files]
     reader = session.read.schema(struct(table)).option("basePath", lake.path(table))
     return reader.parquet(*files)

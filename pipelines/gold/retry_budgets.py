@@ -7,7 +7,7 @@ hour, whatever runs brought that evidence in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -36,10 +36,10 @@ from pipelines.rules.client_budgets import (
     hours_concerned,
 )
 from pipelines.rules.retry_signs import ENDING_KINDS, OPENING_KINDS
-from pipelines.spark_schema import struct
+from pipelines.spark_schema import no_rows, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 KINDS = sorted(ENDING_KINDS | OPENING_KINDS)
 _HOUR = "%Y-%m-%dT%H"
@@ -74,34 +74,73 @@ _COLUMNS = {
 }
 """All evidence in one frame, so that one grouping serves the rules; *tag* says what a row is."""
 
+# Frames are made from SQL text: the planner takes a whole row in one call, and a round of
+# `acktrail watch` is mostly planning.
+_IS_SIGN = f"at IS NOT NULL AND kind IN ({', '.join(repr(kind) for kind in KINDS)})"
+_WHOLE_CLIENT = "topic IS NULL AND node IS NULL"
+_LONG_QUEUE = f"(metric = '{_QUEUE_METRIC}' AND value >= {LOWEST_QUEUE_MS})"
+_IS_TOTAL = f"metric IN ({', '.join(repr(metric) for metric in _TOTALS)})"
+_GROWTH = f"({_IS_TOTAL} AND increase IS NOT NULL)"
+_FILE = "regexp_replace(record_key, '/[^/]*$', '')"
+_EVENT = {"tag": f"'{EVENT}'", "key": "event_key", "origin": _FILE}
+_TAGS = " ".join(f"WHEN '{m}' THEN '{tag}'" for m, tag in {**_TOTALS, _QUEUE_METRIC: QUEUE}.items())
+_SAMPLE = {
+    # Totals give their growth, the rest their value.
+    "tag": f"CASE metric {_TAGS} END",
+    "key": "concat_ws('/', source, series, CAST(unix_millis(at) AS string))",
+    "value": f"CASE WHEN {_IS_TOTAL} THEN increase ELSE value END",
+}
+_SETTINGS = {
+    "retries": "retries",
+    "delivery.timeout.ms": "delivery_timeout_ms",
+    "request.timeout.ms": "request_timeout_ms",
+    "linger.ms": "linger_ms",
+    "retry.backoff.ms": "retry_backoff_ms",
+    "retry.backoff.max.ms": "retry_backoff_max_ms",
+    "client.version": "client_version",
+}
+_PAIRS = ", ".join(f"'{name}', CAST({column} AS string)" for name, column in _SETTINGS.items())
+_CONFIG = {
+    "tag": f"'{CONFIG}'",
+    "key": "record_key",
+    "at": "started_at",
+    "origin": _FILE,
+    "settings": f"map_filter(map({_PAIRS}), (name, value) -> value IS NOT NULL)",
+}
+
 
 def chains_concerned(evidence: Evidence) -> frozenset[str]:
     """The hours in which chains were opened that the new evidence can change.
 
-    Retry lines and long queue times open chains, so their own time decides. All other evidence
-    only says more of chains that are there.
+    Lines, queue times and the cluster's answers speak of chains alive at their own time, settings
+    of all chains since. Samples only say more of chains that are there.
     """
     hours = _hours_of_signs(evidence.new)
-    others = [name for name in evidence.new if name != PRODUCER_EVENTS.name]
-    if others and evidence.output is not None:
-        written = {r[0] for r in evidence.output.select("opened_hour").distinct().collect()}
-        hours |= written & _hours_of_samples(evidence.changed)
-        first = _first_of_others(evidence.new) if written - hours else None
-        hours |= {hour for hour in written if first is not None and hour >= first}
+    if evidence.output is None:
+        return frozenset(hours)
+    hours |= _hours_of_samples(evidence.changed)
+    first = _first_start(evidence.new.get(CLIENT_CONFIGS.name))
+    if first is not None:
+        opened = evidence.output.where(F.col("opened_hour") >= first)
+        hours |= {row[0] for row in opened.select("opened_hour").distinct().collect()}
     return frozenset(hours)
 
 
 def _hours_of_signs(new: Mapping[str, DataFrame]) -> set[str]:
-    """The hours that new lines and queue times concern; only distinct quarters are collected."""
+    """The hours that new lines and answers concern; only distinct quarters are collected."""
+    quarter = f"floor(unix_timestamp(at) / {_QUARTER_S}) AS quarter"
     signs = []
     if PRODUCER_EVENTS.name in new:
-        signs.append(new[PRODUCER_EVENTS.name].where(F.col("kind").isin(KINDS)).select("at"))
+        signs.append(new[PRODUCER_EVENTS.name].where(_IS_SIGN).selectExpr(quarter))
     if CLIENT_METRICS.name in new:
-        signs.append(_long_queues(new[CLIENT_METRICS.name]).select("at"))
+        long = new[CLIENT_METRICS.name].where(f"{_WHOLE_CLIENT} AND {_LONG_QUEUE}")
+        signs.append(long.selectExpr(quarter))
+    if CLUSTER_STATES.name in new:
+        signs.append(new[CLUSTER_STATES.name].where("leader >= 0").selectExpr(quarter))
     if not signs:
         return set()
-    both = reduce(lambda a, b: a.union(b), signs).where("at IS NOT NULL")
-    quarters = both.select(F.floor(F.unix_timestamp("at") / _QUARTER_S)).distinct().collect()
+    every = reduce(lambda a, b: a.union(b), signs).where("quarter IS NOT NULL")
+    quarters = every.distinct().collect()
     times = [datetime.fromtimestamp(int(row[0]) * _QUARTER_S, UTC) for row in quarters]
     return {hour.strftime(_HOUR) for at in times for hour in hours_concerned(at)}
 
@@ -111,50 +150,30 @@ def _hours_of_samples(changed: Mapping[str, frozenset[str]]) -> set[str]:
     return {_text(hour + n * _ONE_HOUR) for hour in hours for n in (-1, 0, 1)}
 
 
-def _first_of_others(new: Mapping[str, DataFrame]) -> str | None:
-    """From which hour on new settings or answers of the cluster can change a chain."""
-    times = [
-        new[table.name].select(F.col(column).alias("at"))
-        for table, column in ((CLIENT_CONFIGS, "started_at"), (CLUSTER_STATES, "at"))
-        if table.name in new
-    ]
-    if not times:
+def _first_start(configs: DataFrame | None) -> str | None:
+    """From which hour on new settings can change a chain."""
+    if configs is None:
         return None
-    first = reduce(lambda a, b: a.union(b), times).agg(F.min("at")).collect()[0][0]
+    first = configs.selectExpr("min(started_at)").collect()[0][0]
     return None if first is None else _text(first.astimezone(UTC) - _ONE_HOUR)
-
-
-def _long_queues(metrics: DataFrame) -> DataFrame:
-    """Samples of a queue time that could matter, whatever the delivery timeout."""
-    return _clients_as_a_whole(metrics).where(_is_long_queue())
-
-
-def _clients_as_a_whole(metrics: DataFrame) -> DataFrame:
-    return metrics.where("topic IS NULL AND node IS NULL")
-
-
-def _is_long_queue() -> Column:
-    return (F.col("metric") == _QUEUE_METRIC) & (F.col("value") >= LOWEST_QUEUE_MS)
 
 
 def budget_retries(
     inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, options: Options
 ) -> DataFrame:
     """The budgets of the chains opened in the hours *keys* (all: None)."""
-    metrics = _near(inputs[CLIENT_METRICS.name], keys)
-    events = _near(inputs[PRODUCER_EVENTS.name], keys).where(F.col("kind").isin(KINDS))
-    events = events.where("at IS NOT NULL")
-    queues = _long_queues(metrics)
-    found = _found(events, queues)
-    clients = sorted({row["client_id"] for row in found})
+    metrics = _near(inputs[CLIENT_METRICS.name], keys).where(_WHOLE_CLIENT)
+    events = _near(inputs[PRODUCER_EVENTS.name], keys).where(_IS_SIGN)
+    found = _found(events, metrics)
     hours = _hours(found, keys)
-    ours = F.coalesce("client_id", F.lit("")).isin(clients)
-    samples = _clients_as_a_whole(metrics).where(ours)
-    samples = samples.where(_is_long_queue() | F.col("metric").isin(list(_TOTALS)))
+    if not hours:
+        return no_rows(events.sparkSession, RETRY_BUDGETS)
+    ours = F.expr("coalesce(client_id, '')").isin(sorted({row["client"] for row in found}))
+    samples = metrics.where(f"{_LONG_QUEUE} OR {_GROWTH}").where(ours)
     evidence = (
-        _spread(_events(events), hours)
-        .unionByName(_spread(_samples(samples), hours))
-        .unionByName(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours))
+        _spread(_shaped(events, _EVENT), hours)
+        .union(_spread(_shaped(samples, _SAMPLE), hours))
+        .union(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours))
     )
     leaders = _leaders(inputs[CLUSTER_STATES.name], found)
     return evidence.groupBy("cluster", "client", "opened_hour").applyInArrow(
@@ -162,15 +181,14 @@ def budget_retries(
     )
 
 
-def _found(events: DataFrame, queues: DataFrame) -> list[Any]:
+def _found(events: DataFrame, metrics: DataFrame) -> list[Any]:
     """Which clients and topics have signs, in which hours: not more than gold will have.
 
     Collected, so that all other evidence stays out of the shuffle; a quiet fleet has none.
     """
-    client = F.coalesce("client_id", F.lit("")).alias("client_id")
-    hour = F.date_trunc("hour", "at").alias("hour")
-    signs = events.select(client, "topic", hour).union(queues.select(client, "topic", hour))
-    return signs.distinct().collect()
+    what = ("coalesce(client_id, '') AS client", "topic", "date_trunc('hour', at) AS hour")
+    queues = metrics.where(_LONG_QUEUE)
+    return events.selectExpr(*what).union(queues.selectExpr(*what)).distinct().collect()
 
 
 def _hours(found: Sequence[Any], keys: frozenset[str] | None) -> list[str]:
@@ -187,10 +205,10 @@ def _leaders(states: DataFrame, found: Sequence[Any]) -> dict[Place, int]:
     times = [row["hour"].astimezone(UTC) for row in found]
     at = F.col("at")
     near = (at >= F.lit(min(times))) & (at < F.lit(max(times) + _ONE_HOUR))
-    bucket = F.floor(F.unix_timestamp("at") / LEADER_BUCKET_S).alias("bucket")
-    leading = states.where(near & F.col("topic").isin(topics) & (F.col("leader") >= 0))
+    bucket = F.expr(f"floor(unix_timestamp(at) / {LEADER_BUCKET_S})").alias("bucket")
+    leading = states.where("leader >= 0").where(near & F.col("topic").isin(topics))
     each = leading.groupBy("cluster", "topic", "partition", bucket)
-    answers = each.agg(F.max_by("leader", "at").alias("leader")).collect()
+    answers = each.agg(F.expr("max_by(leader, at) AS leader")).collect()
     return {(r["cluster"], r["topic"], r["partition"], r["bucket"]): r["leader"] for r in answers}
 
 
@@ -216,71 +234,14 @@ def _rules(
     return budgets
 
 
-def _events(events: DataFrame) -> DataFrame:
-    return _shaped(
-        events,
-        tag=F.lit(EVENT),
-        key=F.col("event_key"),
-        origin=F.regexp_replace("record_key", "/[^/]*$", ""),
-    )
-
-
-def _samples(metrics: DataFrame) -> DataFrame:
-    """Samples of the client as a whole; totals give their growth, the rest their value."""
-    tags = {**_TOTALS, _QUEUE_METRIC: QUEUE}
-    tag = F.create_map(*(F.lit(part) for pair in tags.items() for part in pair))[F.col("metric")]
-    total = F.col("metric").endswith("-total")
-    return _shaped(
-        metrics.where(~total | F.col("increase").isNotNull()),
-        tag=tag,
-        key=F.concat_ws("/", "source", "series", F.unix_millis("at").cast("string")),
-        value=F.when(total, F.col("increase")).otherwise(F.col("value")),
-    )
-
-
-def _configs(configs: DataFrame, hours: Sequence[str]) -> DataFrame:
-    """For each client and hour: its starts until then."""
-    names = {
-        "retries": "retries",
-        "delivery.timeout.ms": "delivery_timeout_ms",
-        "request.timeout.ms": "request_timeout_ms",
-        "linger.ms": "linger_ms",
-        "retry.backoff.ms": "retry_backoff_ms",
-        "retry.backoff.max.ms": "retry_backoff_max_ms",
-        "client.version": "client_version",
-    }
-    pairs = [part for n, c in names.items() for part in (F.lit(n), F.col(c).cast("string"))]
-    producers = configs.where("role = 'producer' AND started_at IS NOT NULL")
-    shaped = _shaped(
-        producers,
-        tag=F.lit(CONFIG),
-        key=F.col("record_key"),
-        at=F.col("started_at"),
-        origin=F.regexp_replace("record_key", "/[^/]*$", ""),
-        settings=F.map_filter(F.create_map(*pairs), lambda _name, value: value.isNotNull()),
-    ).drop("opened_hour")
-    listed = F.array(*(F.lit(hour) for hour in hours)).cast("array<string>")
-    spread = shaped.withColumn("opened_hour", F.explode(listed))
-    hour = F.to_timestamp("opened_hour", _SPARK_HOUR)
-    until = hour + F.expr("INTERVAL 1 HOUR") + _span(SETTLING)
-    return spread.where(F.col("at") < until).select(*_COLUMNS)
-
-
-def _shaped(frame: DataFrame, **given: Column) -> DataFrame:
+def _shaped(frame: DataFrame, given: Mapping[str, str]) -> DataFrame:
     """*frame* with the common columns: *given*, else its own, else null."""
-    client = F.coalesce("client_id", F.lit(""))
-    chosen = {"client": client, **given}
-    return frame.select(
+    own = frozenset(frame.columns)
+    chosen = {"client": "coalesce(client_id, '')", **given}
+    return frame.selectExpr(
         *(
-            (
-                chosen[name]
-                if name in chosen
-                else F.col(name)
-                if name in frame.columns
-                else F.lit(None)
-            )
-            .cast(kind)
-            .alias(name)
+            f"CAST({chosen.get(name, f'`{name}`' if name in own else 'NULL')} AS {kind}) "
+            f"AS `{name}`"
             for name, kind in _COLUMNS.items()
         )
     )
@@ -288,14 +249,33 @@ def _shaped(frame: DataFrame, **given: Column) -> DataFrame:
 
 def _spread(frame: DataFrame, hours: Sequence[str]) -> DataFrame:
     """Each row once for every hour whose chains it can concern; of *hours* only."""
-    own = F.date_trunc("hour", "at")
-    early = F.col("at") < own + _span(SETTLING)
-    concerned = F.array(
-        F.when(early, own - F.expr("INTERVAL 1 HOUR")), own, own + F.expr("INTERVAL 1 HOUR")
-    )
-    spread = frame.withColumn("_hour", F.explode(F.array_compact(concerned)))
-    spread = spread.withColumn("opened_hour", F.date_format("_hour", _SPARK_HOUR)).drop("_hour")
-    return spread.where(F.col("opened_hour").isin(list(hours))).select(*_COLUMNS)
+    own = "date_trunc('hour', at)"
+    early = f"CASE WHEN at < {own} + {_span(SETTLING)} THEN {own} - {_span(_ONE_HOUR)} END"
+    concerned = f"array_compact(array({early}, {own}, {own} + {_span(_ONE_HOUR)}))"
+    texts = f'transform({concerned}, h -> date_format(h, "{_SPARK_HOUR}"))'
+    wanted = f"array_intersect({texts}, {_array(hours)})"
+    return frame.selectExpr(*_with_hour(f"explode({wanted})"))
+
+
+def _configs(configs: DataFrame, hours: Sequence[str]) -> DataFrame:
+    """For each client and hour: its starts until then."""
+    producers = configs.where("role = 'producer' AND started_at IS NOT NULL")
+    shaped = _shaped(producers, _CONFIG)
+    until = f'to_timestamp(h, "{_SPARK_HOUR}") + {_span(_ONE_HOUR + SETTLING)}'
+    wanted = f"filter({_array(hours)}, h -> at < {until})"
+    return shaped.selectExpr(*_with_hour(f"explode({wanted})"))
+
+
+def _with_hour(hour: str) -> list[str]:
+    return [f"{hour} AS `{n}`" if n == "opened_hour" else f"`{n}`" for n in _COLUMNS]
+
+
+def _array(texts: Sequence[str]) -> str:
+    return f"CAST(array({_listed(texts)}) AS array<string>)"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(f"'{text}'" for text in texts)
 
 
 def _near(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
@@ -314,8 +294,8 @@ def _text(hour: datetime) -> str:
     return hour.strftime(_HOUR)
 
 
-def _span(length: timedelta) -> Column:
-    return F.expr(f"INTERVAL {int(length.total_seconds())} SECOND")
+def _span(length: timedelta) -> str:
+    return f"INTERVAL {int(length.total_seconds())} SECOND"
 
 
 JOB = Fold(

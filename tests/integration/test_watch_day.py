@@ -13,8 +13,9 @@ from pathlib import Path
 from statistics import median
 
 from acktrail.commands.run import job_options
-from acktrail.commands.watch import SMALL_JOBS, CheckStep, JobStep
+from acktrail.commands.watch import SMALL_JOBS
 from acktrail.commands.watch_loop import Watch
+from acktrail.commands.watch_steps import CheckStep, step_of
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
 from acktrail.settings import load
@@ -80,7 +81,7 @@ def test_a_day_of_rounds(spark, tmp_path, capsys):
     lake = Lake(tmp_path / "lake")
     loaded = load(environment={})
     jobs = jobs_named(SMALL_JOBS)
-    steps = [JobStep(job, lake, lambda: spark, job_options(loaded)) for job in jobs]
+    steps = [step_of(job, lake, lambda: spark, job_options(loaded)) for job in jobs]
     now = BEGIN
     tables = [job.output for job in jobs]
     checks = CheckStep(lake, loaded.settings.alerts, tables, lambda: now)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from deltalake import write_deltalake
 
-from acktrail.commands.watch import CheckStep
+from acktrail.commands.watch_steps import CheckStep
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
