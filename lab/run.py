@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,26 +42,33 @@ class Run:
         self._admin = snapshots.observer(self.cluster.direct)
         self._observer = Observer(self.cluster, self.scenario, self.evidence)
         self._under_way: list[Fault] = []
-        self._ended = 0
+        self._began = self._ended = 0
         self._log_starts = {path: _size(path) for path in self._broker_logs()}
 
     def perform(self) -> Truth:
         """Do everything; whatever happens, the clients are stopped and the faults mended."""
+        self._enact(self._finish)
+        self._write("scenario.json", self._settings())
+        self._copy_broker_logs()
+        return establish(self.evidence)
+
+    def perform_steps(self) -> None:
+        """Clients, steps and faults alone: no dust settles, and no truth is made."""
+        self._enact(self._mend)
+
+    def _enact(self, finish: Callable[[], None]) -> None:
         self._deadline = time.monotonic() + self.scenario.within_s
-        began = now_ms()
+        self._began = now_ms()
         try:
             snapshots.create_topics(self._admin, self.scenario.topics)
             self._start_clients()
             for step in self.scenario.steps:
                 self._check_time()
                 step.do(self)
-            self._finish()
+            finish()
         finally:
             self._stop_all()
         self._write("faults.json", self.journal)
-        self._write("scenario.json", self._settings(began))
-        self._copy_broker_logs()
-        return establish(self.evidence)
 
     # What steps and faults ask for.
 
@@ -152,9 +160,7 @@ class Run:
                     f"{self.scenario.within_s} s"
                 )
         if not self.scenario.ends_broken:
-            for fault in list(self._under_way):
-                self.end(fault)
-            self.wait_in_sync()
+            self._mend()
         self._catch_up()
         time.sleep(min(self._settling_seconds(), self.seconds_left()))
         self._observer.snapshot()
@@ -165,6 +171,11 @@ class Run:
             )
         self._observer.snapshot()
         self._ended = now_ms()
+
+    def _mend(self) -> None:
+        for fault in list(self._under_way):
+            self.end(fault)
+        self.wait_in_sync()
 
     def _catch_up(self) -> None:
         """Give consumers the time to read to the end, then let them leave in good order."""
@@ -240,13 +251,13 @@ class Run:
             {"fault": fault.name, "target": fault.target, "phase": phase, "at_ms": now_ms()}
         )
 
-    def _settings(self, began: int) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         scenario = self.scenario
         return {
             "name": scenario.name,
             "question": scenario.question,
             "kafka": self.cluster.version,
-            "began_at_ms": began,
+            "began_at_ms": self._began,
             "ended_at_ms": self._ended,
             "replica_lag_time_max_ms": REPLICA_LAG_MS,
             "notes": self.notes,

@@ -1,8 +1,8 @@
 """How long before the first loss the warning comes: a real `acktrail watch` beside a real fault.
 
 The watch reads the producers' logs while they are written, and its alerts go to a real
-Alertmanager. The lead is the time from the moment the Alertmanager shows the alert to the moment
-the application is told of the first lost message.
+Alertmanager. The lead is the time from the moment the Alertmanager shows an alert about a
+producer's topic to the moment the application is told of the first lost message.
 """
 
 from __future__ import annotations
@@ -11,33 +11,41 @@ import json
 import shutil
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
+from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.errors import LabError
+from acktrail.lake import Lake
 from lab.cluster import Cluster
+from lab.events import read_events
 from lab.faults import Fault, KillBroker, Network
 from lab.processes import Process, now_ms
 from lab.run import Run
-from lab.scenario import ANY, Expect, Producer, Scenario, Step, Topic
+from lab.scenario import Producer, Scenario, Step, Topic
 from lab.scratch import free_ports
 from lab.steps import Acked, Failed, Seconds, Start, Stop, wait_until
 
+if TYPE_CHECKING:
+    from typing import Self
+
 WARNING = "retries_running_out"
 """The state an alert speaks of; that evidence is missing would be another."""
+PER_SECOND = 10
 
 
 @dataclass(frozen=True)
 class Warned:
-    """What was seen: when the fault began, the warning came, and the first message was lost."""
+    """What was seen of one producer: the fault, the warning, the first message lost; in ms."""
 
-    scenario: str
+    producer: str
     fault_at_ms: int
     alert_at_ms: int | None
     loss_at_ms: int | None
@@ -49,86 +57,173 @@ class Warned:
             return None
         return (self.loss_at_ms - self.alert_at_ms) / 1000
 
+    def __str__(self) -> str:
+        """In seconds since the fault began, for the journal of a measurement."""
+        alert, loss = (
+            "-" if at is None else f"{(at - self.fault_at_ms) / 1000:.1f}"
+            for at in (self.alert_at_ms, self.loss_at_ms)
+        )
+        lead = "-" if self.warning_lead_s is None else f"{self.warning_lead_s:.1f}"
+        return f"{self.producer}: alert after {alert} s, first loss after {loss} s, lead {lead} s"
 
-_FAULTS: dict[str, tuple[Topic, Fault, Fault]] = {
-    # name: the topic it hurts, how it is broken, how it is mended
-    "replicas-unmet": (
-        Topic("w-replicas", settings={"min.insync.replicas": "3"}),
-        KillBroker(3),
-        KillBroker(3),
-    ),
-    "broker-stopped": (Topic("w-stopped", replicas=((3,),)), KillBroker(3), KillBroker(3)),
-    "acks-dropped": (Topic("w-acks"), Network("drop_acks"), Network("drop_acks")),
+
+_FAULTS: Mapping[str, tuple[Topic, Fault]] = {
+    # name: what its topics are like, and what breaks
+    "replicas-unmet": (Topic("", settings={"min.insync.replicas": "3"}), KillBroker(3)),
+    "broker-stopped": (Topic("", replicas=((3,),)), KillBroker(3)),
+    "acks-dropped": (Topic(""), Network("drop_acks")),
 }
 FAULTS = tuple(_FAULTS)
 
 
-def scenario(fault: str, settings: dict[str, str], *, mended_after_s: float | None) -> Scenario:
-    """One fault that lasts until the first message is lost, or for *mended_after_s*."""
-    topic, begin, end = _FAULTS[fault]
-    timeout_s = int(settings.get("delivery.timeout.ms", "120000")) / 1000
-    lasting: Step = Failed("pay", 1, within=timeout_s + 120)
-    if mended_after_s is not None:
-        lasting = Seconds(mended_after_s)
-    per_second = 20
-    return Scenario(
-        name=f"warning-{fault}",
-        question="How long before the first loss does the warning come?",
-        topics=(topic,),
-        producers=(
-            Producer(
-                "pay",
-                topic.name,
-                messages=10_000_000,
-                per_second=per_second,
-                settings=settings,
-                unfinished=True,
+@dataclass(frozen=True)
+class Outage:
+    """A fault and the producers that meet it, by name, each with its settings and a topic."""
+
+    fault: str
+    producers: Mapping[str, Mapping[str, str]]
+    mended_after_s: float | None = None
+    """None: it lasts until every producer has lost a message."""
+
+    def scenario(self, before: Sequence[Step]) -> Scenario:
+        """The outage as the lab runs it, once *before* is done."""
+        topic, fault = _FAULTS[self.fault]
+        timeouts = [int(s.get("delivery.timeout.ms", "120000")) for s in self.producers.values()]
+        bound = max(timeouts) / 1000 + 120
+        lasting: list[Step] = [Failed(name, 1, within=bound) for name in self.producers]
+        if self.mended_after_s is not None:
+            lasting = [Seconds(self.mended_after_s)]
+        working = [Acked(name, 10 * PER_SECOND, within=120) for name in self.producers]
+        return Scenario(
+            name=f"warning-{self.fault}",
+            question="How long before the first loss does the warning come?",
+            topics=tuple(Topic(name, topic.replicas, topic.settings) for name in self.producers),
+            producers=tuple(
+                Producer(
+                    name,
+                    name,
+                    messages=10_000_000,
+                    per_second=PER_SECOND,
+                    retries=int(settings.get("retries", "2147483647")),
+                    settings=settings,
+                    unfinished=True,
+                )
+                for name, settings in self.producers.items()
             ),
-        ),
-        consumers=(),
-        # The watch has been at work for a while when things break, as it would have been.
-        steps=(
-            Acked("pay", 45 * per_second, within=180),
-            Start(begin),
-            lasting,
-            Stop(end),
-            Seconds(5),
-        ),
-        expect={"pay": Expect(cause="delivery_timeout", lost_told=ANY, ghosts=ANY)},
-        within_s=int(timeout_s) + 420,
-    )
+            consumers=(),
+            steps=(*working, *before, Start(fault), *lasting, Stop(fault), Seconds(5)),
+            expect={},
+            within_s=int(bound) + 420,
+        )
 
 
-def measure(cluster: Cluster, wanted: Scenario, home: Path) -> Warned:
-    """Run *wanted* beside a watch and an Alertmanager; what was seen."""
-    evidence = home / "evidence"
-    evidence.mkdir(parents=True)
-    with alertmanager(home) as url, watch(home, evidence, wanted, url) as lake, _Seen(url) as seen:
-        del lake
-        Run(wanted, cluster, evidence).perform()
-        fault_at = json.loads((evidence / "faults.json").read_text())[0]["at_ms"]
-    return Warned(wanted.name, int(fault_at), seen.at_ms, first_loss_ms(evidence))
+class Trial:
+    """A cluster under watch: each outage gives what was seen of each of its producers."""
+
+    def __init__(
+        self, cluster: Cluster, home: Path, names: Sequence[str], every_s: float = 3
+    ) -> None:
+        """*names* are those of all producers there will be: their logs are the sources."""
+        self.lake = Lake(home / "lake")
+        self._cluster = cluster
+        self._home = home
+        self._names = names
+        self._every_s = every_s
+        self._open = ExitStack()
+        self._outages = 0
+
+    def __enter__(self) -> Self:
+        """Start the Alertmanager and the watch."""
+        url = self._open.enter_context(alertmanager(self._home))
+        self._open.enter_context(self._watch(url))
+        self._seen = self._open.enter_context(_Seen(url, self._names))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop both."""
+        self._open.__exit__(kind, error, trace)
+
+    def meet(self, outage: Outage) -> list[Warned]:
+        """Let *outage* happen beside the watch; it was at work before things break."""
+        self._outages += 1
+        evidence = self._home / "evidence" / str(self._outages)
+        evidence.mkdir(parents=True)
+        run = Run(outage.scenario([_Watched(self.lake)]), self._cluster, evidence)
+        run.perform_steps()
+        began = int(run.journal[0]["at_ms"])
+        return [
+            Warned(name, began, self._seen.first(name, began), first_loss_ms(evidence, name))
+            for name in outage.producers
+        ]
+
+    @contextmanager
+    def _watch(self, url: str) -> Iterator[None]:
+        """A real `acktrail watch` on the logs to be written."""
+        config = self._home / "acktrail.toml"
+        config.write_text(self._settings(url))
+        words = [sys.executable, "-m", "acktrail", "watch", "--config", str(config)]
+        words += ["--every", str(self._every_s)]
+        errors = self._home / "watch.err"
+        process = Process(words, output=self._home / "watch.out", errors=errors)
+        try:
+            yield
+            if not process.alive:
+                raise LabError(f"The watch ended by itself; see {errors}.")
+        finally:
+            process.terminate(120)
+
+    def _settings(self, url: str) -> str:
+        lines = [
+            'cluster = "lab"',
+            f'[lake]\nuri = "{self.lake.uri}"',
+            f'[alerts]\nalertmanager_urls = ["{url}"]\ninterval_s = 60',
+            '[spark]\nmaster = "local[1]"',
+        ]
+        lines += [
+            f'[[sources]]\nkind = "log_files"\nname = "{name}"\nhost = "{name}-1"\n'
+            f'paths = ["{self._home}/evidence/*/logs/{name}-1/*.log"]'
+            for name in self._names
+        ]
+        return "\n".join(lines) + "\n"
 
 
-def first_loss_ms(evidence: Path) -> int | None:
-    """When an application was first told that a message failed."""
+@dataclass(frozen=True)
+class _Watched:
+    """Wait until the watch has done a first round: it would have been at work for long."""
+
+    lake: Lake
+    within: float = 300.0
+
+    def do(self, _run: Run) -> None:
+        """Wait for its table of budgets."""
+        if not wait_until(lambda: self.lake.exists(RETRY_BUDGETS), self.within, pause=1):
+            raise LabError(f"The watch had done no round after {self.within:.0f} s.")
+
+
+def first_loss_ms(evidence: Path, producer: str = "*") -> int | None:
+    """When an application was first told that a message failed: that of *producer*, or any."""
     told = []
-    for path in sorted((evidence / "verifiable").glob("producer-*.jsonl")):
-        for line in path.read_text().splitlines():
-            if '"producer_send_error"' in line:
-                told.append(int(json.loads(line)["timestamp"]))
-                break
+    for path in sorted((evidence / "verifiable").glob(f"producer-{producer}.jsonl")):
+        failed = (e for e in read_events(path) if e.get("name") == "producer_send_error")
+        told += [int(event["timestamp"]) for event in islice(failed, 1)]
     return min(told, default=None)
 
 
 class _Seen:
-    """Asks the Alertmanager twice a second whether the warning is there."""
+    """Asks the Alertmanager twice a second of whom it warns."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, names: Sequence[str]) -> None:
         self._url = url
+        self._names = names
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
-        self.at_ms: int | None = None
+        self._first: dict[tuple[str, str], int] = {}
+        """By alert and producer: when it was first seen."""
 
     def __enter__(self) -> _Seen:
         self._thread.start()
@@ -138,10 +233,18 @@ class _Seen:
         self._stop.set()
         self._thread.join(10)
 
+    def first(self, producer: str, since_ms: int) -> int | None:
+        """When a warning that names *producer* was first seen, after *since_ms*."""
+        named = [at for (_, name), at in dict(self._first).items() if name == producer]
+        return min((at for at in named if at >= since_ms), default=None)
+
     def _look(self) -> None:
-        while self.at_ms is None and not self._stop.wait(0.5):
-            if any(a["labels"].get("state") == WARNING for a in alerts(self._url)):
-                self.at_ms = now_ms()
+        while not self._stop.wait(0.5):
+            for alert in alerts(self._url):
+                if alert["labels"].get("state") == WARNING:
+                    said = alert["annotations"].get("clients", "").split(", ")
+                    for name in (name for name in self._names if name in said):
+                        self._first.setdefault((alert["fingerprint"], name), now_ms())
 
 
 def alerts(url: str) -> list[dict[str, Any]]:
@@ -187,36 +290,3 @@ def _ready(url: str) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-@contextmanager
-def watch(home: Path, evidence: Path, wanted: Scenario, url: str) -> Iterator[Path]:
-    """A real `acktrail watch` on the logs to be written under *evidence*; its lake."""
-    lake = home / "lake"
-    config = home / "acktrail.toml"
-    config.write_text(_settings(lake, evidence, wanted.producers, url))
-    words = [sys.executable, "-m", "acktrail", "watch", "--config", str(config), "--every", "3"]
-    process = Process(words, output=home / "watch.out", errors=home / "watch.err")
-    try:
-        time.sleep(2)
-        yield lake
-        if not process.alive:
-            raise LabError(f"The watch ended by itself; see {home / 'watch.err'}.")
-    finally:
-        process.terminate(120)
-
-
-def _settings(lake: Path, evidence: Path, producers: Sequence[Producer], url: str) -> str:
-    lines = [
-        'cluster = "lab"',
-        f'[lake]\nuri = "{lake}"',
-        f'[alerts]\nalertmanager_urls = ["{url}"]\ninterval_s = 60',
-        '[spark]\nmaster = "local[1]"',
-    ]
-    for producer in producers:
-        lines.append(
-            f'[[sources]]\nkind = "log_files"\nname = "{producer.name}"\n'
-            f'host = "{producer.host}"\n'
-            f'paths = ["{evidence}/logs/{producer.host}/*.log"]'
-        )
-    return "\n".join(lines) + "\n"

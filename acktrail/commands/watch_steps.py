@@ -138,9 +138,9 @@ class CheckStep:
         written = [table.name for table in self.tables if self.lake.exists(table)]
         runbooks = self.settings.runbooks_url
         # Asked about now, a warning comes as early as it can. But silence counts only up to the
-        # moment that was read, the tick's beginning: by now alone, nothing is resolved.
+        # moment that was read, the tick's beginning: by now alone, nothing is quiet or resolved.
         results = answers(self.lake, self.clock(), policy, runbooks, tables=written)
-        if self._open and not any(r.findings for r in results):
+        if not any(r.findings for r in results):
             results = answers(self.lake, as_of, policy, runbooks, tables=written)
         if self._worth_keeping(results, as_of):
             keep(self.lake, results, as_of)

@@ -47,3 +47,10 @@ def test_before_anything_was_written_nothing_is_missed(tmp_path, capsys) -> None
     checks = CheckStep(Lake(tmp_path), AlertSettings(), [RETRY_BUDGETS], lambda: NOON)
     assert not checks(NOON)
     assert capsys.readouterr().out == ""
+
+
+def test_what_was_not_read_yet_is_not_taken_for_silence(lake: Lake) -> None:
+    """A round can be longer than a line is waited for: by its end all chains would be quiet."""
+    now = NOON + timedelta(seconds=85)
+    checks = CheckStep(lake, AlertSettings(), [RETRY_BUDGETS], lambda: now)
+    assert checks(NOON + timedelta(seconds=42)), "critical by all that was read"
