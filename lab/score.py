@@ -39,7 +39,7 @@ class Score:
     residual: int = 0
     unavailable_s: float | None = None
     warning_lead_s: float | None = None
-    """From the first budget that became critical to the first loss an application was told of."""
+    """From the moment its lines first made a budget critical to the first loss that was told."""
     false_exhausted: int = 0
     """Budgets called exhausted though no message was lost."""
     wrong_causes: Mapping[str, int] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from acktrail.contracts.gold import RETRY_BUDGETS
-from acktrail.errors import LabError
+from acktrail.errors import LabError, LakeDamaged
 from acktrail.lake import Lake
 from lab.cluster import Cluster
 from lab.events import read_events
@@ -201,14 +201,21 @@ class _Watched:
 
     def do(self, _run: Run) -> None:
         """Wait for its table of budgets."""
-        if not wait_until(lambda: self.lake.exists(RETRY_BUDGETS), self.within, pause=1):
+        if not wait_until(self._done, self.within, pause=1):
             raise LabError(f"The watch had done no round after {self.within:.0f} s.")
+
+    def _done(self) -> bool:
+        try:
+            return self.lake.exists(RETRY_BUDGETS)
+        except LakeDamaged:
+            return False  # just being made, by a busy machine
 
 
 def first_loss_ms(evidence: Path, producer: str = "*") -> int | None:
     """When an application was first told that a message failed: that of *producer*, or any."""
     told = []
-    for path in sorted((evidence / "verifiable").glob(f"producer-{producer}.jsonl")):
+    names = (f"verifiable/producer-{producer}.jsonl", f"python/{producer}.jsonl")
+    for path in sorted(path for name in names for path in evidence.glob(name)):
         failed = (e for e in read_events(path) if e.get("name") == "producer_send_error")
         told += [int(event["timestamp"]) for event in islice(failed, 1)]
     return min(told, default=None)

@@ -14,6 +14,7 @@ import click
 from acktrail.progress import Progress
 
 if TYPE_CHECKING:
+    from acktrail.lake import Lake
     from lab.score import Score
     from pipelines.job import Job
     from pipelines.rules.fleet import Burning
@@ -55,24 +56,40 @@ def put_through(places: Mapping[str, Path], lake_directory: Path) -> list[Score]
                 [row for row in accounts if row["cluster"] == name],
             ),
             [one for one in budgets if one.cluster == name],
+            lake,
+            name,
             place,
         )
         for name, place in places.items()
     ]
 
 
-def with_warning(scored: Score, budgets: Sequence[Burning], evidence: Path) -> Score:
-    """*scored* with how long before the first loss a budget was critical."""
-    from lab.warning import first_loss_ms
-    from pipelines.rules.budget import critical_at
+def with_warning(
+    scored: Score, budgets: Sequence[Burning], lake: Lake, cluster: str, evidence: Path
+) -> Score:
+    """*scored* with how long before its first loss a producer was warned of; see `lab_warning`.
 
-    lost_at = first_loss_ms(evidence)
+    None where no application was told of a loss, or one was and no line had warned of it before;
+    of several producers the shortest lead counts.
+    """
+    from acktrail.commands.lab_warning import first_warning
+    from lab.warning import first_loss_ms
+
     exhausted = sum(one.budget.ended_by == "exhausted" for one in budgets)
-    if lost_at is None:
-        return replace(scored, false_exhausted=0 if scored.lost else exhausted)
-    first = min(filter(None, (critical_at(one.budget) for one in budgets)), default=None)
-    lead = None if first is None else round(lost_at / 1000 - first.timestamp(), 1)
-    return replace(scored, warning_lead_s=lead)
+    scenario = json.loads((evidence / "scenario.json").read_text(encoding="utf-8"))
+    leads = []
+    for producer in scenario["producers"]:
+        lost_ms = first_loss_ms(evidence, producer["name"])
+        if lost_ms is not None:
+            lost_at = datetime.fromtimestamp(lost_ms / 1000, UTC)
+            warned = first_warning(lake, cluster, producer["name"], lost_at)
+            leads.append(None if warned is None else (lost_at - warned).total_seconds())
+    known = [lead for lead in leads if lead is not None]
+    return replace(
+        scored,
+        false_exhausted=0 if scored.lost or leads else exhausted,
+        warning_lead_s=round(min(known), 1) if known and len(known) == len(leads) else None,
+    )
 
 
 def write_scores(scores: Sequence[Score], output: str, page: Path | None) -> None:
