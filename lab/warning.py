@@ -183,6 +183,8 @@ class Trial:
             f'[lake]\nuri = "{self.lake.uri}"',
             f'[alerts]\nalertmanager_urls = ["{url}"]\ninterval_s = 60',
             '[spark]\nmaster = "local[1]"',
+            f'[kafka]\nbootstrap_servers = "{self._cluster.direct}"',
+            '[[sources]]\nkind = "cluster_state"\nname = "brokers"\ninterval_s = 10',
         ]
         lines += [
             f'[[sources]]\nkind = "log_files"\nname = "{name}"\nhost = "{name}-1"\n'

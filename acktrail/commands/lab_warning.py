@@ -22,6 +22,7 @@ from pipelines.rules.client_budgets import (
     CONFIG,
     EVENT,
     ClientHour,
+    Leaders,
     budgets_of_hour,
     hours_concerned,
 )
@@ -62,7 +63,7 @@ def _first_critical(
     """When the first budget becomes critical, by what was printed until *read_at*."""
     instants = []
     for hour in hours_concerned(read_at):
-        for _, budget in budgets_of_hour(ClientHour(cluster, client_id, hour), rows, {}, {}):
+        for _, budget in budgets_of_hour(ClientHour(cluster, client_id, hour), rows, {}, Leaders()):
             at = critical_at(budget)
             if at is not None and read_at < budget.quiet_at:
                 instants.append(at)

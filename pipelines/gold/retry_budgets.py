@@ -26,12 +26,13 @@ from pipelines.rules.client_budgets import (
     ERRORS,
     EVENT,
     LEADER_BUCKET_S,
+    LEADERLESS_BUCKET_S,
     LOWEST_QUEUE_MS,
     QUEUE,
     RETRIES,
     SETTLING,
     ClientHour,
-    Place,
+    Leaders,
     budgets_of_hour,
     hours_concerned,
 )
@@ -99,6 +100,9 @@ _SETTINGS = {
     "retry.backoff.max.ms": "retry_backoff_max_ms",
     "client.version": "client_version",
 }
+_LED = "max_by(leader, at) FILTER (WHERE leader >= 0) AS leader"
+_SECOND = f"CAST(floor(unix_timestamp(at) / {LEADERLESS_BUCKET_S}) * {LEADERLESS_BUCKET_S} AS long)"
+_WITHOUT = f"collect_set({_SECOND}) FILTER (WHERE leader < 0) AS without"
 _PAIRS = ", ".join(f"'{name}', CAST({column} AS string)" for name, column in _SETTINGS.items())
 _CONFIG = {
     "tag": f"'{CONFIG}'",
@@ -136,7 +140,7 @@ def _hours_of_signs(new: Mapping[str, DataFrame]) -> set[str]:
         long = new[CLIENT_METRICS.name].where(f"{_WHOLE_CLIENT} AND {_LONG_QUEUE}")
         signs.append(long.selectExpr(quarter))
     if CLUSTER_STATES.name in new:
-        signs.append(new[CLUSTER_STATES.name].where("leader >= 0").selectExpr(quarter))
+        signs.append(new[CLUSTER_STATES.name].where("leader IS NOT NULL").selectExpr(quarter))
     if not signs:
         return set()
     every = reduce(lambda a, b: a.union(b), signs).where("quarter IS NOT NULL")
@@ -197,24 +201,29 @@ def _hours(found: Sequence[Any], keys: frozenset[str] | None) -> list[str]:
     return sorted(near if keys is None else near & keys)
 
 
-def _leaders(states: DataFrame, found: Sequence[Any]) -> dict[Place, int]:
-    """The leader of each partition that has signs, for every five minutes the cluster answered."""
+def _leaders(states: DataFrame, found: Sequence[Any]) -> Leaders:
+    """Who led each partition that has signs, and when nobody did, by the cluster's answers."""
     topics = sorted({row["topic"] for row in found if row["topic"]})
     if not topics:
-        return {}
+        return Leaders()
     times = [row["hour"].astimezone(UTC) for row in found]
     at = F.col("at")
-    near = (at >= F.lit(min(times))) & (at < F.lit(max(times) + _ONE_HOUR))
+    near = (at >= F.lit(min(times))) & (at < F.lit(max(times) + 2 * _ONE_HOUR))
     bucket = F.expr(f"floor(unix_timestamp(at) / {LEADER_BUCKET_S})").alias("bucket")
-    leading = states.where("leader >= 0").where(near & F.col("topic").isin(topics))
-    each = leading.groupBy("cluster", "topic", "partition", bucket)
-    answers = each.agg(F.expr("max_by(leader, at) AS leader")).collect()
-    return {(r["cluster"], r["topic"], r["partition"], r["bucket"]): r["leader"] for r in answers}
+    each = states.where(near & F.col("topic").isin(topics)).groupBy(
+        "cluster", "topic", "partition", bucket
+    )
+    answers = each.agg(F.expr(_LED), F.expr(_WITHOUT)).collect()
+    by_place = {(r["cluster"], r["topic"], r["partition"], r["bucket"]): r for r in answers}
+    return Leaders(
+        {place: r["leader"] for place, r in by_place.items() if r["leader"] is not None},
+        {place: sorted(r["without"]) for place, r in by_place.items() if r["without"]},
+    )
 
 
 def _rules(
     inventory: Mapping[str, Mapping[str, str]],
-    leaders: Mapping[Place, int],
+    leaders: Leaders,
 ) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """The rules as Spark calls them: one client and hour in, its budgets out."""
 

@@ -16,6 +16,7 @@ from pipelines.rules.backoff import backoff, backoffs, request_timeout_ms
 from pipelines.rules.retry_signs import (
     CONNECTION_FAILURE,
     INFINITE_RETRIES,
+    NO_LEADER,
     OPENING_KINDS,
     RETRY,
     SPLIT_RETRY,
@@ -33,6 +34,9 @@ _RECONNECTED = timedelta(seconds=12)
 
 _PRINTING = timedelta(seconds=1)
 """How late a line may be printed."""
+
+_ASKED_AGAIN = timedelta(seconds=45)
+"""The cluster is asked every 30 s, and its answers take a while to arrive."""
 
 
 _Place = tuple[str, str, int]
@@ -56,7 +60,7 @@ class Chain:
     parent: Chain | None = None
     """The chain of the batch this one was split from."""
     companions: list[Sign] = field(default_factory=list)
-    """Connection failures that keep it waiting."""
+    """Connection failures, and answers that there is no leader, that keep it waiting."""
 
     @property
     def first(self) -> Sign:
@@ -92,7 +96,8 @@ class Chain:
 
 def chains_of(signs: Iterable[Sign], known: Sequence[ProducerSettings]) -> list[Chain]:
     """The chains of one client, by the time they opened. The order of *signs* does not matter."""
-    distinct = {s.key: s for s in signs if s.kind in OPENING_KINDS and not _at_bootstrap(s)}
+    given = list(signs)
+    distinct = {s.key: s for s in given if s.kind in OPENING_KINDS and not _at_bootstrap(s)}
     ordered = sorted(distinct.values(), key=_order)
     cancelled = {(s.origin, s.correlation_id): s for s in ordered if _is_cancelled(s)}
     everything: list[Chain] = []
@@ -112,7 +117,7 @@ def chains_of(signs: Iterable[Sign], known: Sequence[ProducerSettings]) -> list[
             found.signs.append(sign)
         found.quiet_at = _due(found, sign)
         live[_place(sign)] = here
-    _keep_waiting(everything)
+    _keep_waiting(everything, [s for s in given if s.kind == NO_LEADER])
     _wait_in_line(everything)
     return everything
 
@@ -232,26 +237,35 @@ def _due(chain: Chain, sign: Sign) -> datetime:
     """When the next sign must be there, if nothing has got better."""
     if sign.kind == CONNECTION_FAILURE:
         return max(chain.quiet_at, sign.at + _RECONNECTED)
+    if sign.kind == NO_LEADER:
+        return max(chain.quiet_at, sign.at + _ASKED_AGAIN)
     wait = backoff(chain.settings, chain.attempt).highest + request_timeout_ms(chain.settings)
     return max(chain.quiet_at, sign.at + milliseconds(wait))
 
 
-def _keep_waiting(chains: Sequence[Chain]) -> None:
-    """A batch whose broker cannot be reached prints nothing: its connection failures speak."""
-    failures = sorted(
-        (s for c in chains for s in c.signs if s.kind == CONNECTION_FAILURE), key=_order
-    )
-    times = [s.at for s in failures]
-    for chain in chains:
-        if chain.first.kind != RETRY or not chain.last.waited:
-            continue
-        # While the broker cannot be reached, the announced retry is not even sent.
-        for failure in failures[bisect_left(times, chain.last.at) :]:
-            if failure.at > min(chain.quiet_at, chain.lives_until()):
+def _keep_waiting(chains: Sequence[Chain], leaderless: Sequence[Sign]) -> None:
+    """A batch that has no broker to go to prints nothing: others speak of it.
+
+    Connection failures, where its own broker cannot be reached; and the cluster, where it says
+    that the partition has no leader: then the client does not even try.
+    """
+    failures = (s for c in chains for s in c.signs if s.kind == CONNECTION_FAILURE)
+    spoken = sorted([*failures, *leaderless], key=_order)
+    times = [s.at for s in spoken]
+    for chain in (c for c in chains if c.first.kind == RETRY):
+        for sign in spoken[bisect_left(times, chain.last.at) :]:
+            if sign.at > min(chain.quiet_at, chain.lives_until()):
                 break
-            if chain.last.node in (None, failure.node):
-                chain.companions.append(failure)
-                chain.quiet_at = _due(chain, failure)
+            if _keeps_waiting(chain, sign):
+                chain.companions.append(sign)
+                chain.quiet_at = _due(chain, sign)
+
+
+def _keeps_waiting(chain: Chain, sign: Sign) -> bool:
+    """While its broker cannot be reached, the announced retry is not even sent."""
+    if sign.kind == NO_LEADER:
+        return (sign.topic, sign.partition) == (chain.first.topic, chain.first.partition)
+    return chain.last.waited and chain.last.node in (None, sign.node)
 
 
 def _wait_in_line(chains: Sequence[Chain]) -> None:

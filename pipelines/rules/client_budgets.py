@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -15,6 +15,7 @@ from pipelines.rules.chains import LONGEST
 from pipelines.rules.endings import Settled
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import (
+    NO_LEADER,
     QUEUE_TIME,
     RETRY,
     SPLIT_RETRY,
@@ -40,6 +41,20 @@ LEADER_BUCKET_S: Final = 300
 
 Place = tuple[str, str, int, int]
 """Cluster, topic, partition, number of the five minutes."""
+
+LEADERLESS_BUCKET_S: Final = 10
+"""To how many seconds the cluster's answers that there is no leader are rounded down."""
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """What the cluster answered of the partitions with signs."""
+
+    known: Mapping[Place, int] = field(default_factory=dict)
+    """Who led, in each five minutes."""
+    without: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """When nobody led in each five minutes: epoch seconds."""
+
 
 EVENT, CONFIG, ERRORS, RETRIES, QUEUE, AUDIT = (
     "event", "config", "errors", "retries", "queue", "audit",
@@ -68,7 +83,7 @@ def budgets_of_hour(
     wanted: ClientHour,
     rows: Iterable[Mapping[str, Any]],
     inventory: Mapping[str, Mapping[str, str]],
-    leaders: Mapping[Place, int],
+    leaders: Leaders,
 ) -> list[tuple[str, Budget]]:
     """The budgets opened in the hour, each with its host. *rows* are tagged; see the fold.
 
@@ -89,7 +104,8 @@ def budgets_of_hour(
             tag: [r for r in tagged[tag] if _is_of(r, host, hosts, tagged[tag])]
             for tag in (ERRORS, RETRIES, QUEUE)
         }
-        signs = [_of_version(_sign(row, leaders), known) for row in by_host[host]]
+        signs = [_of_version(_sign(row, leaders.known), known) for row in by_host[host]]
+        signs += _leaderless(signs, wanted.cluster, leaders.without)
         signs += _queue_signs(metrics[QUEUE], known)
         budgets = budgets_of(
             signs,
@@ -155,6 +171,25 @@ def _of_version(sign: Sign, known: Sequence[ProducerSettings]) -> Sign:
     if version is None or sign.error is None:
         return sign
     return replace(sign, retriable=retriable(sign.error, version))
+
+
+def _leaderless(
+    signs: Sequence[Sign], cluster: str, without: Mapping[Place, Sequence[int]]
+) -> list[Sign]:
+    """The answers that a partition of these *signs* has no leader."""
+    places = {(cluster, s.topic, s.partition) for s in signs if s.topic}
+    return [
+        Sign(
+            key=f"cluster_states/{place[1]}-{place[2]}/{second}",
+            kind=NO_LEADER,
+            at=datetime.fromtimestamp(second, UTC),
+            topic=place[1],
+            partition=place[2],
+        )
+        for place, seconds in without.items()
+        if place[:3] in places
+        for second in seconds
+    ]
 
 
 def _sample(row: Mapping[str, Any]) -> CounterSample:

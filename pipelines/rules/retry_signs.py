@@ -18,6 +18,8 @@ QUEUE_TIME: Final = "queue_time"
 EXPIRED: Final = "expired"
 SEND_FAILED: Final = "send_failed"
 SEQUENCE_RESET: Final = "sequence_reset"
+NO_LEADER: Final = "no_leader"
+"""The cluster answered that the partition has no leader."""
 
 OPENING_KINDS: Final = frozenset({RETRY, SPLIT_RETRY, CONNECTION_FAILURE, QUEUE_TIME})
 ENDING_KINDS: Final = frozenset({EXPIRED, SEND_FAILED, SEQUENCE_RESET})

@@ -87,7 +87,10 @@ def a_bad_afternoon(seed: int) -> dict[str, list[dict]]:
         PRODUCER_EVENTS.name: events,
         CLIENT_CONFIGS.name: [config(NOON), config(NOON + timedelta(minutes=90))],
         CLIENT_METRICS.name: metrics,
-        CLUSTER_STATES.name: [led(NOON + timedelta(minutes=5 * n), 2) for n in range(30)],
+        CLUSTER_STATES.name: [
+            *(led(NOON + timedelta(minutes=5 * n), 2) for n in range(30)),
+            *(led(NOON + timedelta(minutes=96, seconds=20 * n), -1) for n in range(6)),
+        ],
     }
 
 

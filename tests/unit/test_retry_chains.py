@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.rules.backoff import backoff, backoffs
 from pipelines.rules.chains import chains_of
-from pipelines.rules.retry_signs import ProducerSettings, Sign
+from pipelines.rules.retry_signs import NO_LEADER, ProducerSettings, Sign
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
 
 # Each case: settings, lines as (second, attempts left, correlation id, extras) and the chains
@@ -144,6 +144,30 @@ def test_a_batch_that_cannot_be_sent_is_kept_waiting_by_connection_failures() ->
     chain = next(c for c in chains_of([lost, *refused], [DEFAULTS]) if c.first is lost)
     assert chain.quiet_at >= NOON + timedelta(seconds=100)
     assert len(chain.companions) == 89
+
+
+def no_leader(second: float, partition: int = 3) -> Sign:
+    key, at = f"cluster/{partition}/{second}", NOON + timedelta(seconds=second)
+    return Sign(key, NO_LEADER, at, topic="orders", partition=partition)
+
+
+LEADERLESS = [
+    # case, answers that there is no leader -> quiet after
+    ("nobody was asked", [], 30.12),
+    ("another partition has none", [no_leader(10, partition=4)], 30.12),
+    ("none for a moment", [no_leader(5)], 50.0),
+    ("none for as long as it lives", [no_leader(n) for n in range(10, 200, 30)], 145.0),
+    ("none again, when it was quiet already", [no_leader(60)], 30.12),
+]
+
+
+@pytest.mark.parametrize(
+    ("answers", "quiet"), [c[1:] for c in LEADERLESS], ids=[c[0] for c in LEADERLESS]
+)
+def test_a_batch_without_a_leader_waits_without_a_word(answers, quiet) -> None:
+    retry = line(0, MAX - 1, 1, error="NETWORK_EXCEPTION")
+    (chain,) = chains_of([retry, *answers], [DEFAULTS])
+    assert (chain.quiet_at - NOON).total_seconds() == pytest.approx(quiet)
 
 
 def test_batches_behind_a_burning_one_are_not_quiet() -> None:
