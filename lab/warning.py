@@ -21,8 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from acktrail.contracts.gold import RETRY_BUDGETS
-from acktrail.errors import LabError, LakeDamaged
+from acktrail.errors import LabError
 from acktrail.lake import Lake
 from lab.cluster import Cluster
 from lab.events import read_events
@@ -153,7 +152,7 @@ class Trial:
         self._outages += 1
         evidence = self._home / "evidence" / str(self._outages)
         evidence.mkdir(parents=True)
-        run = Run(outage.scenario([_Watched(self.lake)]), self._cluster, evidence)
+        run = Run(outage.scenario([_Watched(self._home / "watch.err")]), self._cluster, evidence)
         run.perform_steps()
         began = int(run.journal[0]["at_ms"])
         return [
@@ -196,21 +195,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class _Watched:
-    """Wait until the watch has done a first round: it would have been at work for long."""
+    """Wait until the watch is warm: it would have been at work for long."""
 
-    lake: Lake
+    journal: Path
     within: float = 300.0
 
     def do(self, _run: Run) -> None:
-        """Wait for its table of budgets."""
-        if not wait_until(self._done, self.within, pause=1):
-            raise LabError(f"The watch had done no round after {self.within:.0f} s.")
-
-    def _done(self) -> bool:
-        try:
-            return self.lake.exists(RETRY_BUDGETS)
-        except LakeDamaged:
-            return False  # just being made, by a busy machine
+        """Wait for its word."""
+        if not wait_until(lambda: "Warmed up." in self.journal.read_text(), self.within, pause=1):
+            raise LabError(f"The watch was not warm after {self.within:.0f} s; see {self.journal}.")
 
 
 def first_loss_ms(evidence: Path, producer: str = "*") -> int | None:

@@ -50,7 +50,7 @@ def command(
     from acktrail import journal
     from acktrail.commands.run import SparkOnDemand, job_options
     from acktrail.commands.watch_loop import Step, Watch
-    from acktrail.commands.watch_steps import CheckStep, step_of
+    from acktrail.commands.watch_steps import CheckStep, WarmUp, step_of
     from pipelines.registry import jobs_named
 
     journal.to_stderr()
@@ -64,6 +64,7 @@ def command(
         steps: list[Step] = [step_of(job, lake, on_demand, options) for job in chosen]
         tables = [job.output for job in chosen]
         steps.append(CheckStep(lake, loaded.settings.alerts, tables, _now))
+        steps.append(WarmUp(on_demand))
         watch = Watch(steps, every, _now, on_failure=on_demand.renew)
         stop = _stopper(watch.stopping, agent)
         timer = threading.Timer(seconds, stop) if seconds is not None else None
