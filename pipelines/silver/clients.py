@@ -85,9 +85,8 @@ def _meet(named: DataFrame) -> DataFrame:
     lone = F.lit(True)
     for evidence in _SEEN:
         lone = lone & (F.size(f"_{evidence}") <= 1)
-    best = F.coalesce(
-        *(F.when(F.col(f"_{e}")[0] != "", F.col(f"_{e}")[0]) for e in _SEEN), F.lit("")
-    )
+    first = [F.get(f"_{evidence}", F.lit(0)) for evidence in _SEEN]  # null where it is empty
+    best = F.coalesce(*(F.when(host != "", host) for host in first), F.lit(""))
     met = named.withColumn("host", F.when(lone, best).otherwise(F.col("host")))
     return met.drop(*(f"_{evidence}" for evidence in _SEEN))
 
