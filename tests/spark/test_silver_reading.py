@@ -13,6 +13,7 @@ from acktrail.lake import Lake
 from pipelines import runner
 from pipelines.job import Options
 from pipelines.registry import jobs_named
+from pipelines.silver.clients import _meet
 from pipelines.silver.log_events import distinct_events
 
 DAY = "2026-01-31"
@@ -190,3 +191,9 @@ def test_a_producer_s_log_metrics_and_audit_meet(silver):
     assert (met["host"], met["session"], met["instance"]) == ("app-host", "s-1", "10.0.0.7:9404")
     assert (met["in_logs"], met["in_metrics"], met["in_audits"]) == (True, True, True)
     assert (rows["rd-1"]["in_logs"], rows["rd-1"]["in_metrics"]) == (True, False)
+
+
+def test_a_client_known_from_audits_alone_has_no_host_to_look_for(spark):
+    columns = ["cluster", "client_id", "evidence", "host"]
+    named = spark.createDataFrame([("c", "p-9", "audits", "")], columns)
+    assert [row["host"] for row in _meet(named).collect()] == [""]
