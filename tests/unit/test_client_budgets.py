@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipelines.rules.client_budgets import CONFIG, EVENT, ClientHour, budgets_of_hour
+from pipelines.rules.client_budgets import CONFIG, EVENT, ClientHour, Leaders, budgets_of_hour
 
 HOUR = datetime(2026, 1, 2, 3, tzinfo=UTC)
 NAMES = (
@@ -41,5 +41,5 @@ RETRY = row(
 def test_the_version_decides(version, expected):
     settings = {"retries": "3"} | ({"client.version": version} if version else {})
     start = row(tag=CONFIG, key="s/f/1", at=HOUR, settings=settings)
-    ((_, budget),) = budgets_of_hour(ClientHour("c", "p", HOUR), [RETRY, start], {}, {})
+    ((_, budget),) = budgets_of_hour(ClientHour("c", "p", HOUR), [RETRY, start], {}, Leaders())
     assert budget.retriable is expected
