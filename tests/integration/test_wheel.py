@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import venv
@@ -17,6 +18,10 @@ LINE = (
 )
 
 
+CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+"""Where this checkout is not on the path: pip would find acktrail there, and install nothing."""
+
+
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with the wheel and what it needs, without extras."""
@@ -27,19 +32,22 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources = shutil.copytree(ROOT, place / "sources", ignore=shutil.ignore_patterns(".*", "build"))
     quiet = ["--quiet", "--disable-pip-version-check"]
     build = [programs / "pip", "wheel", *quiet, "--no-deps", "--wheel-dir", wheels, sources]
-    subprocess.run(build, check=True)
+    subprocess.run(build, check=True, env=CLEAN)
     (wheel,) = wheels.glob("acktrail-*.whl")
-    subprocess.run([programs / "pip", "install", *quiet, "--no-compile", wheel], check=True)
+    subprocess.run(
+        [programs / "pip", "install", *quiet, "--no-compile", wheel], check=True, env=CLEAN
+    )
     return programs
 
 
 def said(host: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [host / "acktrail", *words]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=cwd, env=CLEAN, capture_output=True, text=True, check=False)
 
 
 def test_an_agent_host_reads_evidence_without_spark_and_checks(host: Path, tmp_path: Path) -> None:
-    listed = subprocess.run([host / "pip", "freeze"], capture_output=True, text=True, check=True)
+    freeze = [host / "pip", "freeze"]
+    listed = subprocess.run(freeze, env=CLEAN, capture_output=True, text=True, check=True)
     installed = {line.partition("==")[0].lower() for line in listed.stdout.splitlines()}
     assert not installed & {"pyspark", "pandas", "great-expectations", "great_expectations"}
     (tmp_path / "app.log").write_text(LINE)
