@@ -30,6 +30,7 @@ from pipelines.rules.client_budgets import (
     LOWEST_QUEUE_MS,
     QUEUE,
     RETRIES,
+    SETTINGS,
     SETTLING,
     ClientHour,
     Leaders,
@@ -91,15 +92,7 @@ _SAMPLE = {
     "key": "concat_ws('/', source, series, CAST(unix_millis(at) AS string))",
     "value": f"CASE WHEN {_IS_TOTAL} THEN increase ELSE value END",
 }
-_SETTINGS = {
-    "retries": "retries",
-    "delivery.timeout.ms": "delivery_timeout_ms",
-    "request.timeout.ms": "request_timeout_ms",
-    "linger.ms": "linger_ms",
-    "retry.backoff.ms": "retry_backoff_ms",
-    "retry.backoff.max.ms": "retry_backoff_max_ms",
-    "client.version": "client_version",
-}
+_SETTINGS = {**SETTINGS, "client.version": "client_version"}
 _LED = "max_by(leader, at) FILTER (WHERE leader >= 0) AS leader"
 _SECOND = f"CAST(floor(unix_timestamp(at) / {LEADERLESS_BUCKET_S}) * {LEADERLESS_BUCKET_S} AS long)"
 _WITHOUT = f"collect_set({_SECOND}) FILTER (WHERE leader < 0) AS without"

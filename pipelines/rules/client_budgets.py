@@ -230,7 +230,7 @@ def _queue_signs(
     ]
 
 
-_NAMES: Final = {
+SETTINGS: Final = {
     "retries": "retries",
     "delivery.timeout.ms": "delivery_timeout_ms",
     "request.timeout.ms": "request_timeout_ms",
@@ -238,6 +238,7 @@ _NAMES: Final = {
     "retry.backoff.ms": "retry_backoff_ms",
     "retry.backoff.max.ms": "retry_backoff_max_ms",
 }
+"""What a client prints to the name it has here, which is also its column in `client_configs`."""
 _ALIASES: Final = {
     "message.timeout.ms": "delivery.timeout.ms",
     "queue.buffering.max.ms": "linger.ms",
@@ -252,7 +253,7 @@ def read_settings(
     numbers: dict[str, int] = {}
     for name, value in settings.items():
         dotted = name.replace("_", ".")
-        field = _NAMES.get(_ALIASES.get(dotted, dotted))
+        field = SETTINGS.get(_ALIASES.get(dotted, dotted))
         if field is not None:
             try:
                 numbers[field] = int(float(value))
