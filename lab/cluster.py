@@ -6,6 +6,7 @@ own observers, use the direct ones.
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 import uuid
@@ -54,6 +55,8 @@ _SETTINGS = {
     "num.recovery.threads.per.data.dir": "1",
     "log.cleaner.dedupe.buffer.size": "4194304",
 }
+
+_THROWN = re.compile(r"[\w.]+(?:Exception|Error): ")
 
 
 @dataclass
@@ -208,12 +211,14 @@ class Cluster:
         return log.read_text(errors="replace").count("Kafka Server started") if log.exists() else 0
 
     def _last_words(self, broker: Broker) -> str:
+        """The first exception: those after it are what a broker says while it shuts down."""
         for path in (broker.logs / "server.log", broker.home / "output.txt"):
             if path.exists():
                 lines = path.read_text(errors="replace").splitlines()
-                bad = [line for line in lines if "ERROR" in line or "Exception" in line]
+                thrown = [line for line in lines if _THROWN.match(line)]
+                bad = thrown or [line for line in lines if "ERROR" in line]
                 if bad:
-                    return bad[-1][:400]
+                    return bad[0][:400]
         return "its log says nothing of an error"
 
 
