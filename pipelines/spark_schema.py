@@ -74,14 +74,14 @@ def _fitting(table: Table, column: Column, present: bool) -> str:
     name = f"`{column.name}`"
     value = f"CAST({name if present else 'NULL'} AS {kind})"
     if column.values is not None:
-        known = ", ".join(_quoted(v.value) for v in column.values)
-        said = _quoted(f"{table.name}.{column.name}: not an allowed value: ")
+        known = ", ".join(quoted(v.value) for v in column.values)
+        said = quoted(f"{table.name}.{column.name}: not an allowed value: ")
         value = (
             f"CASE WHEN {value} IS NULL OR {value} IN ({known}) THEN {value} "
             f"ELSE CAST(raise_error(concat({said}, {name})) AS {kind}) END"
         )
     if column.required:
-        said = _quoted(f"{table.name}.{column.name} is required, and a row has none")
+        said = quoted(f"{table.name}.{column.name} is required, and a row has none")
         value = (
             f"CASE WHEN {value} IS NOT NULL THEN {value} "
             f"ELSE CAST(raise_error({said}) AS {kind}) END"
@@ -89,7 +89,8 @@ def _fitting(table: Table, column: Column, present: bool) -> str:
     return f"{value} AS {name}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """*text* as a literal of SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

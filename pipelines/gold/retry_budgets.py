@@ -7,6 +7,7 @@ hour, whatever runs brought that evidence in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -17,11 +18,13 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from acktrail.contracts.arrow import rows as arrow_rows
-from acktrail.contracts.bronze import CLUSTER_STATES
+from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
 from pipelines.job import Evidence, Fold, Options
+from pipelines.rules.audit_trail import PRODUCER_TIERS
 from pipelines.rules.client_budgets import (
+    AUDIT,
     CONFIG,
     ERRORS,
     EVENT,
@@ -38,7 +41,7 @@ from pipelines.rules.client_budgets import (
     hours_concerned,
 )
 from pipelines.rules.retry_signs import ENDING_KINDS, OPENING_KINDS
-from pipelines.spark_schema import no_rows, struct
+from pipelines.spark_schema import no_rows, quoted, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,6 +76,10 @@ _COLUMNS = {
     "value": "double",
     "instance": "string",
     "settings": "map<string,string>",
+    "report": "struct<reporter:string,session:string,topic:string,partition:bigint,tier:string,"
+    "block:bigint,part:bigint,number:bigint,ids:binary,settings:map<string,string>,"
+    "minutes:array<bigint>,began_at:timestamp,ended_at:timestamp,closed:boolean,"
+    "reported_at:timestamp>",
 }
 """All evidence in one frame, so that one grouping serves the rules; *tag* says what a row is."""
 
@@ -104,6 +111,21 @@ _CONFIG = {
     "origin": _FILE,
     "settings": f"map_filter(map({_PAIRS}), (name, value) -> value IS NOT NULL)",
 }
+_TIERS = ", ".join(sorted(repr(tier.value) for tier in PRODUCER_TIERS))
+_PRODUCERS = f"session <> '' AND tier IN ({_TIERS})"
+_BEAT = "tier = 'heartbeat'"
+_SESSION = "concat_ws('\\n', cluster, session)"
+_MINUTES = "filter(minutes, (n, place) -> place % 2 = 0 AND n BETWEEN 0 AND 100000000)"
+_BEGUN = f"coalesce(began_at, timestamp_seconds(array_min({_MINUTES}) * 60), ended_at, reported_at)"
+_REPORTED = f"CASE WHEN {_BEAT} THEN reported_at ELSE coalesce(ended_at, reported_at) END"
+_REPORT = ", ".join(f"'{name}', `{name}`" for name in re.findall(r"(\w+):", _COLUMNS["report"]))
+_AUDIT = {
+    "tag": f"'{AUDIT}'",
+    "key": "''",
+    "at": _REPORTED,
+    "settings": "NULL",
+    "report": f"named_struct({_REPORT})",
+}
 
 
 def chains_concerned(evidence: Evidence) -> frozenset[str]:
@@ -118,9 +140,35 @@ def chains_concerned(evidence: Evidence) -> frozenset[str]:
     hours |= _hours_of_samples(evidence.changed)
     first = _first_start(evidence.new.get(CLIENT_CONFIGS.name))
     if first is not None:
-        opened = evidence.output.where(F.col("opened_hour") >= first)
-        hours |= {row[0] for row in opened.select("opened_hour").distinct().collect()}
+        hours |= _hours_with_chains(evidence.output, first, None)
+    audited = _audited(evidence.new.get(AUDIT_REPORTS.name))
+    if audited is not None:
+        hours |= _hours_with_chains(evidence.output, *audited)
     return frozenset(hours)
+
+
+def _hours_with_chains(output: DataFrame, first: datetime, last: datetime | None) -> set[str]:
+    """From *first* to *last*: the hours with chains, and the hours after such.
+
+    Other settings part lines into other chains, so one may open where none did.
+    """
+    hour = F.col("opened_hour")
+    near = output.where(hour >= _text(first - _ONE_HOUR))
+    near = near if last is None else near.where(hour <= _text(last))
+    found = {_hour(row[0]) for row in near.select("opened_hour").distinct().collect()}
+    hours = {hour + n * _ONE_HOUR for hour in found for n in (0, 1)}
+    return {_text(h) for h in hours if h >= first and (last is None or h <= last)}
+
+
+def _audited(reports: DataFrame | None) -> tuple[datetime, datetime] | None:
+    """The first and the last hour that new audits of producers can concern."""
+    if reports is None:
+        return None
+    span = f"min({_BEGUN}) AS first", f"max({_REPORTED}) AS last"
+    first, last = reports.where(_PRODUCERS).selectExpr(*span).collect()[0]
+    if first is None:
+        return None
+    return hours_concerned(first.astimezone(UTC))[0], hours_concerned(last.astimezone(UTC))[-1]
 
 
 def _hours_of_signs(new: Mapping[str, DataFrame]) -> set[str]:
@@ -147,12 +195,12 @@ def _hours_of_samples(changed: Mapping[str, frozenset[str]]) -> set[str]:
     return {_text(hour + n * _ONE_HOUR) for hour in hours for n in (-1, 0, 1)}
 
 
-def _first_start(configs: DataFrame | None) -> str | None:
+def _first_start(configs: DataFrame | None) -> datetime | None:
     """From which hour on new settings can change a chain."""
     if configs is None:
         return None
     first = configs.selectExpr("min(started_at)").collect()[0][0]
-    return None if first is None else _text(first.astimezone(UTC) - _ONE_HOUR)
+    return None if first is None else hours_concerned(first.astimezone(UTC))[0]
 
 
 def budget_retries(
@@ -172,6 +220,10 @@ def budget_retries(
         .union(_spread(_shaped(samples, _SAMPLE), hours))
         .union(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours))
     )
+    reports = _reports(inputs[AUDIT_REPORTS.name], hours)
+    sessions = _sessions(reports, found)
+    if sessions:
+        evidence = evidence.union(_audits(reports, sessions, hours))
     leaders = _leaders(inputs[CLUSTER_STATES.name], found)
     return evidence.groupBy("cluster", "client", "opened_hour").applyInArrow(
         _rules(dict(options.inventory), leaders), struct(RETRY_BUDGETS)
@@ -268,6 +320,35 @@ def _configs(configs: DataFrame, hours: Sequence[str]) -> DataFrame:
     return shaped.selectExpr(*_with_hour(f"explode({wanted})"))
 
 
+def _reports(reports: DataFrame, hours: Sequence[str]) -> DataFrame:
+    """What producers reported since the first of *hours* can be concerned; read after it was."""
+    since = _hour(hours[0]) - _ONE_HOUR
+    day = f"{since - timedelta(days=1):%Y-%m-%d}"
+    made = (F.col("day") >= day) & (F.col("reported_at") >= F.lit(since))
+    return reports.where(made).where(_PRODUCERS)
+
+
+def _sessions(reports: DataFrame, found: Sequence[Any]) -> dict[str, str]:
+    """The audit sessions of clients with signs, and whose each is. Collected: mostly none."""
+    clients = sorted({row["client"] for row in found if row["client"]})
+    whose = F.expr("settings['client_id']")
+    beats = reports.where(_BEAT).where(whose.isin(clients))
+    named = beats.select(F.expr(_SESSION).alias("session"), whose.alias("client")).distinct()
+    return {row["session"]: row["client"] for row in sorted(named.collect())}
+
+
+def _audits(reports: DataFrame, sessions: Mapping[str, str], hours: Sequence[str]) -> DataFrame:
+    """The reports of *sessions*, each once for every hour whose chains it can concern."""
+    names, clients = (", ".join(map(quoted, texts)) for texts in (sessions, sessions.values()))
+    client = f"map_from_arrays(array({names}), array({clients}))[{_SESSION}]"
+    ours = reports.selectExpr("*", f"{client} AS client_id").where("client_id IS NOT NULL")
+    begins = f'to_timestamp(h, "{_SPARK_HOUR}")'
+    until = f"{begins} + {_span(_ONE_HOUR + SETTLING)}"
+    near = f"{_BEGUN} < {until} AND {_REPORTED} >= {begins} - {_span(_ONE_HOUR)}"
+    wanted = ours.selectExpr("*", f"explode(filter({_array(hours)}, h -> {near})) AS _hour")
+    return _shaped(wanted, {**_AUDIT, "opened_hour": "_hour"})
+
+
 def _with_hour(hour: str) -> list[str]:
     return [f"{hour} AS `{n}`" if n == "opened_hour" else f"`{n}`" for n in _COLUMNS]
 
@@ -301,7 +382,7 @@ def _span(length: timedelta) -> str:
 
 
 JOB = Fold(
-    inputs=(PRODUCER_EVENTS, CLIENT_CONFIGS, CLIENT_METRICS, CLUSTER_STATES),
+    inputs=(PRODUCER_EVENTS, CLIENT_CONFIGS, CLIENT_METRICS, CLUSTER_STATES, AUDIT_REPORTS),
     output=RETRY_BUDGETS,
     touched=chains_concerned,
     transform=budget_retries,

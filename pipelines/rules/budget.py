@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from pipelines.rules.audit_trail import Audits
 from pipelines.rules.chains import Chain, chains_of
-from pipelines.rules.endings import Ending, Settled, ending_of
+from pipelines.rules.endings import Ending, ending_of
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.exhaustion import ATTEMPTS, UNKNOWN, exhaustion_of, finite_attempts
 from pipelines.rules.retry_signs import (
@@ -118,18 +119,19 @@ def budgets_of(
     signs: Iterable[Sign],
     known: Sequence[ProducerSettings] = (),
     errors: Sequence[CounterSample] = (),
-    settled: Sequence[Settled] = (),
+    audits: Audits | None = None,
     retried: Sequence[CounterSample] = (),
 ) -> list[Budget]:
     """The budgets of one client (one cluster, host and client id), by the time they opened.
 
-    *errors* and *retried* are its samples of record-error-total and record-retry-total, *settled*
-    what its audits say became of its records. The order of none of them matters.
+    *errors* and *retried* are its samples of record-error-total and record-retry-total, *audits*
+    what its sessions reported. The order of none of them matters.
     """
     everything = list(signs)
+    audits = audits or Audits()
     chains = chains_of(everything, known)
-    endings = ending_of(chains, everything, known, errors, settled)
-    stakes = Stakes(everything, settled, retried)
+    endings = ending_of(chains, everything, known, errors, audits)
+    stakes = Stakes(everything, audits, retried)
     numbers: dict[tuple[str, int, datetime], int] = {}
     found = []
     for chain, ending in zip(chains, endings, strict=True):

@@ -16,6 +16,7 @@ from pipelines.rules.backoff import backoff, backoffs, request_timeout_ms
 from pipelines.rules.retry_signs import (
     CONNECTION_FAILURE,
     INFINITE_RETRIES,
+    LONGEST,
     NO_LEADER,
     OPENING_KINDS,
     RETRY,
@@ -25,9 +26,6 @@ from pipelines.rules.retry_signs import (
     milliseconds,
     settings_in_force,
 )
-
-LONGEST = timedelta(minutes=30)
-"""No chain is followed for longer, whatever the delivery timeout: it bounds what is reread."""
 
 _RECONNECTED = timedelta(seconds=12)
 """A connection is tried again after a second; one that gets no answer fails after ten."""

@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from acktrail.contracts.vocabulary import Tier
+from acktrail.wire import Report, report_of_row
 from pipelines.reading.errors import retriable
+from pipelines.rules.audit_trail import Audits
 from pipelines.rules.budget import Budget, budgets_of
-from pipelines.rules.chains import LONGEST
-from pipelines.rules.endings import Settled
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import (
+    LONGEST,
     NO_LEADER,
     QUEUE_TIME,
     RETRY,
@@ -96,10 +98,12 @@ def budgets_of_hour(
     for row in tagged[EVENT]:
         by_host[row["host"] or ""].append(row)
     hosts = sorted({*by_host, *_hosts_of_queues(tagged[QUEUE], sorted(by_host))})
+    sessions = _sessions(tagged[AUDIT])
     end = wanted.hour + timedelta(hours=1)
     found = []
     for host in hosts:
-        known = _settings(tagged[CONFIG], host, wanted.client_id, inventory)
+        audited = [s for s in sessions if _is_audit_of(s, host, hosts, sessions)]
+        known = _settings(tagged[CONFIG], host, audited, _listed(wanted.client_id, inventory))
         metrics = {
             tag: [r for r in tagged[tag] if _is_of(r, host, hosts, tagged[tag])]
             for tag in (ERRORS, RETRIES, QUEUE)
@@ -111,7 +115,7 @@ def budgets_of_hour(
             signs,
             known,
             errors=[_sample(r) for r in metrics[ERRORS]],
-            settled=[_settled(r) for r in tagged[AUDIT] if (r["host"] or host) == host],
+            audits=Audits(report for session in audited for report in session.reports),
             retried=[_sample(r) for r in metrics[RETRIES]],
         )
         found += [(host, b) for b in budgets if wanted.hour <= b.opened_at < end]
@@ -198,17 +202,57 @@ def _sample(row: Mapping[str, Any]) -> CounterSample:
     return CounterSample(row["key"], since, at, row["value"] or 0.0)
 
 
-def _settled(row: Mapping[str, Any]) -> Settled:
-    return Settled(
-        key=row["key"],
-        at=row["at"].astimezone(UTC),
-        since=row["since"].astimezone(UTC),
-        acked=int(row["acked"] or 0),
-        failed=int(row["failed"] or 0),
-        open_records=None if row["open_records"] is None else int(row["open_records"]),
-        topic=row["topic"] or "",
-        partition=-1 if row["partition"] is None else row["partition"],
-    )
+@dataclass(frozen=True)
+class _Session:
+    """One audited producer instance: what it said of itself, and all its reports."""
+
+    name: str
+    host: str
+    settings: Mapping[str, str]
+    since: datetime
+    until: datetime
+    reports: Sequence[Report]
+
+
+def _sessions(rows: Iterable[Mapping[str, Any]]) -> list[_Session]:
+    """The sessions in *rows*; one without a heartbeat has not said whose it is."""
+    reports: dict[str, dict[tuple[Any, ...], Report]] = defaultdict(dict)
+    for row in rows:
+        report = report_of_row(row["report"])
+        place = (report.reporter, report.topic, report.partition, report.tier, report.block)
+        reports[report.session][*place, report.part, report.number] = report
+    found = []
+    for name, by_place in sorted(reports.items()):
+        given = [by_place[place] for place in sorted(by_place)]
+        beats = [r for r in given if r.tier is Tier.HEARTBEAT and r.settings]
+        if not beats:
+            continue
+        last = max(beats, key=lambda r: (r.reported_ms, r.number, r.reporter))
+        heard = [r.reported_ms if r.began_ms is None else r.began_ms for r in given]
+        found.append(
+            _Session(
+                name=name,
+                host=last.settings.get("host", ""),
+                settings=last.settings,
+                since=_instant(min(heard)),
+                until=_instant(max(r.reported_ms for r in given)),
+                reports=given,
+            )
+        )
+    return found
+
+
+def _is_audit_of(
+    session: _Session, host: str, hosts: Sequence[str], sessions: Sequence[_Session]
+) -> bool:
+    """Whether a session is of this host's client: the same name, or the only ones there are."""
+    if session.host and session.host == host:
+        return True
+    return len(hosts) == 1 and len({s.host for s in sessions}) == 1
+
+
+def _instant(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def _queue_signs(
@@ -267,19 +311,42 @@ def read_settings(
 def _settings(
     rows: Sequence[Mapping[str, Any]],
     host: str,
-    client_id: str,
-    inventory: Mapping[str, Mapping[str, str]],
+    audited: Sequence[_Session],
+    listed: ProducerSettings | None,
 ) -> list[ProducerSettings]:
-    """The settings known of a client on *host*: its own, else those of its id anywhere."""
+    """The settings known of a client on *host*: printed there, audited, else printed anywhere.
+
+    The inventory says what an audit session leaves out, and serves where nothing else is known.
+    """
     own = [r for r in rows if (r["host"] or "") == host]
-    chosen = own or list(rows)
+    sessions = [_session_settings(s, listed) for s in audited]
+    sessions = [s for s in sessions if s != replace(s, **_UNKNOWN)]
     known = [
         read_settings(
             r["key"], dict(r["settings"] or ()), r["at"] and r["at"].astimezone(UTC), r["origin"]
         )
-        for r in chosen
+        for r in own or ([] if sessions else rows)
     ]
-    exact = [client_id] if client_id in inventory else []
-    for name in exact or sorted(p for p in inventory if fnmatchcase(client_id, p)):
-        known.append(read_settings(f"inventory/{name}", inventory[name]))
-    return known
+    return [*known, *sessions, *([] if listed is None else [listed])]
+
+
+_UNKNOWN: Final[Mapping[str, Any]] = dict.fromkeys(SETTINGS.values())
+
+
+def _session_settings(session: _Session, listed: ProducerSettings | None) -> ProducerSettings:
+    """What a session said of itself, and the rest from the inventory."""
+    known = read_settings(f"audit session {session.name}", session.settings, session.since)
+    known = replace(known, until=session.until)
+    if listed is None:
+        return known
+    more = {n: getattr(listed, n) for n in _UNKNOWN if getattr(known, n) is None}
+    if known == replace(known, **more):
+        return known
+    return replace(known, **more, known_from=f"{known.known_from}, {listed.known_from}")
+
+
+def _listed(client_id: str, inventory: Mapping[str, Mapping[str, str]]) -> ProducerSettings | None:
+    """What the inventory says of a client: by its name, else by the first pattern that fits."""
+    fitting = [client_id] if client_id in inventory else []
+    fitting = fitting or sorted(p for p in inventory if fnmatchcase(client_id, p))
+    return read_settings(f"inventory/{fitting[0]}", inventory[fitting[0]]) if fitting else None

@@ -10,8 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from pipelines.rules.audit_trail import Audits, Retried
 from pipelines.rules.backoff import request_timeout_ms
 from pipelines.rules.chains import Chain
 from pipelines.rules.error_counter import CounterSample, ErrorCounter
@@ -23,11 +24,13 @@ from pipelines.rules.exhaustion import (
 )
 from pipelines.rules.retry_signs import (
     EXPIRED,
+    LONGEST,
     RETRY,
     SEND_FAILED,
     SEQUENCE_RESET,
     ProducerSettings,
     Sign,
+    epoch_ms,
     milliseconds,
 )
 
@@ -51,31 +54,16 @@ class Ending:
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Settled:
-    """What audits say at *at* of records handed over: still open, acknowledged, failed since."""
-
-    key: str
-    at: datetime
-    since: datetime
-    """Start of what this report speaks of."""
-    acked: int
-    failed: int
-    open_records: int | None = None
-    topic: str = ""
-    partition: int = -1
-
-
 def ending_of(
     chains: Sequence[Chain],
     signs: Iterable[Sign],
     known: Sequence[ProducerSettings],
     errors: Sequence[CounterSample],
-    settled: Sequence[Settled],
+    audits: Audits,
 ) -> list[Ending | None]:
     """How each chain ended, in the order of *chains*. Strongest evidence first:
 
-    an exception line names the batch, an audit its records, the error counter only the client.
+    an exception line names the batch, an audit all records it can be, the error counter the client.
     """
     endings: dict[int, Ending] = {}
     _by_expiry_lines(chains, signs, endings)
@@ -87,7 +75,7 @@ def ending_of(
         if number in endings:
             continue
         found = (
-            _by_audit(chain, settled)
+            _by_audit(chain, audits)
             or _by_counter(chain, ends[number], counter)
             or _by_restart(chain, known)
         )
@@ -196,33 +184,33 @@ def _names(sign: Sign) -> str:
     return name.replace("_", "").lower()
 
 
-def _by_audit(chain: Chain, settled: Sequence[Settled]) -> Ending | None:
-    """Nothing of the partition is open any more at a report made after the last sign."""
-    here = sorted(
-        (
-            s
-            for s in settled
-            if s.topic == chain.first.topic and s.partition == chain.first.partition
-        ),
-        key=lambda s: (s.at, s.key),
-    )
-    during = [s for s in here if s.at >= chain.first.at and s.since <= chain.lives_until()]
-    closed = next((s for s in during if s.at > chain.last.at and s.open_records == 0), None)
-    if closed is None:
+def retried_batch(chain: Chain) -> Retried | None:
+    """The batch of *chain* as audits can be asked of it; None where it may outlive what is read."""
+    timeout = chain.settings.delivery_timeout_ms
+    longest = round(LONGEST / milliseconds(1))
+    if timeout is not None and timeout > longest:
         return None
-    failed = sum(s.failed for s in during if s.at <= closed.at)
-    acked = sum(s.acked for s in during if s.at <= closed.at)
-    if failed and acked:
+    return Retried(
+        at_ms=epoch_ms(chain.first.at),
+        timeout_ms=longest if timeout is None else timeout,
+        topic=chain.first.topic,
+        partition=chain.first.partition,
+    )
+
+
+def _by_audit(chain: Chain, audits: Audits) -> Ending | None:
+    """All records that can be the batch's were acknowledged, or none was and they failed."""
+    batch = retried_batch(chain)
+    fates = None if batch is None else audits.became(batch)
+    if batch is None or fates is None or fates.other or fates.until_ms < epoch_ms(chain.last.at):
+        return None
+    if bool(fates.acked) == bool(fates.failed):
         return None  # some of both: which batch was which cannot be told
-    if failed:
-        return Ending(
-            closed.at, EXHAUSTED, f"the audit reports {failed} records failed", (closed.key,)
-        )
-    if acked:
-        return Ending(
-            closed.at, RECOVERED, "the audit reports every record acknowledged", (closed.key,)
-        )
-    return None
+    at = datetime.fromtimestamp(min(fates.until_ms, batch.over_ms) / 1000, UTC)
+    what = f"the audit has all {fates.acked} records of then acknowledged"
+    if fates.failed:
+        what = f"the audit has {fates.failed} records of then failed, none acknowledged"
+    return Ending(at, EXHAUSTED if fates.failed else RECOVERED, what, fates.evidence)
 
 
 def _by_counter(chain: Chain, at: Interval, counter: ErrorCounter) -> Ending | None:

@@ -1,4 +1,4 @@
-"""Ranges of offsets, both ends included: what has been read, and how far it reaches."""
+"""Ranges of offsets or ids, both ends included: what has been read, and how far it reaches."""
 
 from __future__ import annotations
 
@@ -38,3 +38,8 @@ class Coverage:
         at = np.searchsorted(self.firsts, firsts, "right") - 1
         inside: npt.NDArray[np.bool_] = (at >= 0) & (self.lasts[np.maximum(at, 0)] >= lasts)
         return inside
+
+    def missing(self, first: int, last: int) -> int:
+        """How many from *first* to *last* are not covered."""
+        firsts, lasts = np.maximum(self.firsts, first), np.minimum(self.lasts, last)
+        return max(0, last - first + 1) - int(np.maximum(0, lasts - firsts + 1).sum())

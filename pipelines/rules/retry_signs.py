@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+LONGEST: Final = timedelta(minutes=30)
+"""No chain is followed for longer, whatever the delivery timeout: it bounds what is reread."""
 
 INFINITE_RETRIES: Final = 2_147_483_647
 """The default since 2.1: then only time ends a batch."""
@@ -71,6 +76,8 @@ class ProducerSettings:
     """Where they were read: evidence key, or the name of the inventory."""
     since: datetime | None = None
     """When the client started with them; None: at all times."""
+    until: datetime | None = None
+    """For those of an audit session, heard of since *since*: when it was last heard of."""
     retries: int | None = None
     delivery_timeout_ms: int | None = None
     request_timeout_ms: int | None = None
@@ -100,17 +107,42 @@ def settings_in_force(
 ) -> ProducerSettings:
     """The settings a client ran with at *at*: its own file's last start before, else any's.
 
-    Settings without a start (an inventory) serve where no start is known.
+    An audit session serves where no start was printed, and settings without a time (an inventory)
+    where neither is known.
     """
-    started = [s for s in known if s.since is not None and s.since <= at]
+    started = [s for s in known if s.until is None and s.since is not None and s.since <= at]
     own = [s for s in started if origin and s.origin == origin]
     chosen = own or started
     if chosen:
         return max(chosen, key=lambda s: (s.since or at, s.known_from))
+    audited = _audited_then(known, at)
+    if audited is not None:
+        return audited
     timeless = sorted((s for s in known if s.since is None), key=lambda s: s.known_from)
     return timeless[0] if timeless else NOTHING_KNOWN
+
+
+def _audited_then(known: Sequence[ProducerSettings], at: datetime) -> ProducerSettings | None:
+    """The audit session of then: the last that was heard of by then, else the first after.
+
+    A session may be heard of late, and be silent while it retries: for as long as a chain lives.
+    """
+    heard = sorted(
+        (s.since, s.known_from, s)
+        for s in known
+        if s.since is not None
+        and s.until is not None
+        and s.since - LONGEST <= at <= s.until + LONGEST
+    )
+    before = [s for since, _, s in heard if since <= at]
+    return before[-1] if before else heard[0][2] if heard else None
 
 
 def milliseconds(count: float) -> timedelta:
     """*count* milliseconds."""
     return timedelta(milliseconds=count)
+
+
+def epoch_ms(at: datetime) -> int:
+    """*at* in whole milliseconds since the epoch."""
+    return (at - _EPOCH) // timedelta(milliseconds=1)

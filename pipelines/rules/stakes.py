@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
+from pipelines.rules.audit_trail import Audits
 from pipelines.rules.chains import Chain
-from pipelines.rules.endings import Settled
+from pipelines.rules.endings import retried_batch
 from pipelines.rules.error_counter import CounterSample
-from pipelines.rules.retry_signs import RETRY, Sign
+from pipelines.rules.retry_signs import RETRY, Sign, epoch_ms
 
 
 class Stakes:
@@ -17,16 +18,16 @@ class Stakes:
     def __init__(
         self,
         signs: Iterable[Sign],
-        settled: Sequence[Settled],
+        audits: Audits,
         retried: Sequence[CounterSample],
     ) -> None:
         self._lines = sorted(s.at for s in signs if s.kind == RETRY)
-        self._settled = sorted(settled, key=lambda s: (s.at, s.key))
+        self._audits = audits
         self._retried = sorted(retried, key=lambda r: (r.at, r.key))
         self._ats = [r.at for r in self._retried]
 
     def of(self, chain: Chain) -> int | None:
-        """Records in doubt: as the audits said last, as printed, else as retried on average."""
+        """Records in doubt: as the audits said then, as printed, else as retried on average."""
         audited = self._audited(chain)
         if audited is not None:
             return audited
@@ -34,16 +35,8 @@ class Stakes:
         return max(printed) if printed else self._mean_batch(chain)
 
     def _audited(self, chain: Chain) -> int | None:
-        first = chain.first
-        here = [
-            s.open_records
-            for s in self._settled
-            if first.at <= s.at <= chain.lives_until()
-            and s.topic in ("", first.topic)
-            and s.partition in (-1, first.partition)
-            and s.open_records is not None
-        ]
-        return here[-1] if here else None
+        batch = retried_batch(chain)
+        return None if batch is None else self._audits.in_doubt(batch, epoch_ms(chain.last.at))
 
     def _mean_batch(self, chain: Chain) -> int | None:
         """Records retried in the samples that hold the chain's lines, per line printed in them.

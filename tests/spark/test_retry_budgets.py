@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from acktrail.contracts.arrow import rows
-from acktrail.contracts.bronze import CLUSTER_STATES
+from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
 from acktrail.lake import Lake
 from acktrail.window import day_of, hour_of
+from acktrail.wire import Report, row_of_report
 from pipelines import runner
 from pipelines.gold.retry_budgets import JOB, chains_concerned
 from pipelines.job import Evidence, Options
+from tests.unit.audited import Message, seen, verifiable
+from tests.unit.retry_lines import NOON
 
-NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MAX = 2_147_483_647
 
 
@@ -59,6 +62,33 @@ def led(when: datetime, leader: int) -> dict:
     }  # fmt: skip
 
 
+def audited(reports: list[Report]) -> list[dict]:
+    return [row_of_report(r, "c", "audits", NOON + timedelta(hours=4)) for r in reports]
+
+
+def audits_of_the_second_outage() -> list[dict]:
+    """Of pay-1 the answers alone: partition 1 fails for good. Of shop-1 sends too: all is well."""
+    start = 95 * 60.0
+    messages = [Message(n, start - 300 + n, "acked", start - 299.9 + n, n % 2) for n in range(600)]
+    waited = [
+        replace(m, told=start + 70) if start - 5 < m.created < start + 70 else m for m in messages
+    ]
+    failing = [
+        replace(m, fate="indeterminate", told=m.created + 120)
+        if m.partition == 1 and m.created > start - 5
+        else m
+        for m in waited
+    ]
+    pay = {"client_id": "pay-1", "host": "app1", "acks": "all"}
+    shop = {"client_id": "shop-1", "host": "app1", "delivery.timeout.ms": "120000"}
+    return audited(
+        [
+            *verifiable(failing, start + 600, settings=pay, topic="pay"),
+            *seen(waited, start + 300, every=20, settings=shop, topic="shop"),
+        ]
+    )
+
+
 def a_bad_afternoon(seed: int) -> dict[str, list[dict]]:
     """Two outages across the turn of an hour, with settings, metrics and the cluster's answers."""
     rng = random.Random(seed)
@@ -70,6 +100,9 @@ def a_bad_afternoon(seed: int) -> dict[str, list[dict]]:
                 for step in range(1, 30):
                     number += 1
                     events.append(retry(when, MAX - step, number, partition=partition))
+                    if partition == 0 and start > NOON + timedelta(hours=1):
+                        shop = {"client_id": "shop-1", "topic": "shop", "event_key": f"s{number}"}
+                        events.append({**events[-1], **shop})
                     when += timedelta(seconds=rng.uniform(0.8, 1.1))
     for position, row in enumerate(sorted(events, key=lambda r: r["at"])):
         row["correlation_id"] = position
@@ -91,10 +124,11 @@ def a_bad_afternoon(seed: int) -> dict[str, list[dict]]:
             *(led(NOON + timedelta(minutes=5 * n), 2) for n in range(30)),
             *(led(NOON + timedelta(minutes=96, seconds=20 * n), -1) for n in range(6)),
         ],
+        AUDIT_REPORTS.name: audits_of_the_second_outage(),
     }
 
 
-TABLES = {t.name: t for t in (PRODUCER_EVENTS, CLIENT_CONFIGS, CLIENT_METRICS, CLUSTER_STATES)}
+TABLES = {t.name: t for t in JOB.inputs}
 
 
 def add(lake: Lake, spark, batch: dict[str, list[dict]]) -> None:
@@ -126,8 +160,11 @@ def test_any_split_of_the_evidence_gives_the_table_of_one_rebuild(spark, tmp_pat
     add(whole, spark, evidence)
     run(whole, spark)
     expected = table_of(whole)
-    assert len(expected) == 13
+    assert len(expected) == 16
     assert {r["ended_by"] for r in expected} == {None, "recovered", "exhausted"}
+    later = [r for r in expected if r["opened_at"] > NOON + timedelta(hours=1, minutes=30)]
+    ends = {(r["client_id"], r["partition"], r["ended_by"]) for r in later}
+    assert ends == {("pay-1", 0, None), ("pay-1", 1, "exhausted"), ("shop-1", 0, "recovered")}
 
     rng = random.Random(seed)
     parts: list[dict[str, list[dict]]] = [defaultdict(list) for _ in range(3)]
@@ -177,3 +214,39 @@ def test_metrics_without_chains_touch_nothing(spark, tmp_path):
     frame = spark.read.format("delta").load(lake.path(CLIENT_METRICS))
     evidence = Evidence({CLIENT_METRICS.name: frame}, {}, {}, None)
     assert chains_concerned(evidence) == frozenset()
+
+
+def test_audits_end_a_chain_that_was_there_before(spark, tmp_path):
+    lake = Lake(tmp_path)
+    lines = [retry(NOON + timedelta(seconds=n), MAX - 1 - n, n) for n in range(5)]
+    add(lake, spark, {PRODUCER_EVENTS.name: lines})
+    run(lake, spark)
+    (open_chain,) = table_of(lake)
+    assert (open_chain["ended_by"], open_chain["exhausts_at_latest"]) == (None, None)
+    said = {"client_id": "pay-1", "host": "app1", "delivery.timeout.ms": "120000", "linger.ms": "5"}
+    messages = [Message(n, n - 3.0, "acked", max(n - 2.9, 40.0), 0) for n in range(300)]
+    reports = audited(verifiable(messages, 90, settings=said, topic="pay"))
+    add(lake, spark, {AUDIT_REPORTS.name: reports})
+    run(lake, spark)
+    (forecast,) = table_of(lake)
+    assert (forecast["ended_by"], forecast["delivery_timeout_ms"]) == (None, 120_000)
+    assert forecast["exhausts_at_latest"] == NOON + timedelta(seconds=120)
+    assert "audit session vp-7" in forecast["evidence"]
+    rest = audited(verifiable(messages, 290, settings=said, topic="pay"))
+    add(lake, spark, {AUDIT_REPORTS.name: [r for r in rest if r not in reports]})
+    run(lake, spark)
+    (ended,) = table_of(lake)
+    assert (ended["ended_by"], ended["ended_at"]) == ("recovered", NOON + timedelta(seconds=129.1))
+    assert any(key.startswith("audit/vp-7/pay-0/acked/") for key in ended["evidence"])
+
+
+def test_audits_without_chains_touch_nothing(spark, tmp_path):
+    lake = Lake(tmp_path)
+    reports = audited(verifiable([Message(n, n, "acked", n + 0.1) for n in range(9)], 20))
+    add(lake, spark, {AUDIT_REPORTS.name: reports})
+    add(lake, spark, {PRODUCER_EVENTS.name: [retry(NOON - timedelta(days=1), MAX - 1, 1)]})
+    run(lake, spark)
+    new = {AUDIT_REPORTS.name: spark.createDataFrame(rows(AUDIT_REPORTS, reports))}
+    output = spark.createDataFrame(lake.read(RETRY_BUDGETS))
+    assert chains_concerned(Evidence(new, {}, {}, None)) == frozenset()
+    assert chains_concerned(Evidence(new, {}, {}, output)) == frozenset()

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.rules.audit_trail import Audits
 from pipelines.rules.budget import Budget, BudgetState, budgets_of, critical_at, state_of, urgency
-from pipelines.rules.endings import Settled
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import ProducerSettings, Sign
+from tests.unit.audited import Message, seen, verifiable
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
 
 
@@ -135,10 +136,13 @@ def counter(*grown: float, step: float = 15, until: float = 180) -> list[Counter
     return samples
 
 
-def audited(second: float, acked: int, failed: int, still_open: int) -> Settled:
-    return Settled(
-        f"a{second}", at(second), at(second - 10), acked, failed, still_open, "orders", 3
-    )
+def audited(fate: str, told: float, until: float = 300, partition: int = 3) -> Audits:
+    """A message every second; those of the 20 s before noon and of the minute after meet a fate."""
+    before = [Message(n, n - 100.0, "acked", n - 99.9) for n in range(80)]
+    burning = [
+        Message(80 + n, n - 20.0, fate, max(told, n - 20.0 + 119), partition) for n in range(80)
+    ]
+    return Audits(seen([*before, *burning], until))
 
 
 ONE = [line(0, MAX - 1, 1), line(0.1, MAX - 2, 2)]
@@ -178,20 +182,45 @@ ENDINGS = {
     "the counter moved, and two chains may be it": (
         DEFAULTS, [*ONE, line(0.05, MAX - 1, 5, partition=4)], counter(120), [], [None, None]),
     "the audit has every record acknowledged": (
-        DEFAULTS, ONE, [], [audited(10, 40, 0, 3), audited(20, 9, 0, 0)], ["recovered"]),
+        DEFAULTS, ONE, [], audited("acked", 40), ["recovered"]),
     "the audit has records failed": (
-        DEFAULTS, ONE, [], [audited(10, 0, 0, 3), audited(125, 0, 3, 0)], ["exhausted"]),
+        DEFAULTS, ONE, [], audited("indeterminate", 40), ["exhausted"]),
+    "they were refused": (DEFAULTS, ONE, [], audited("failed", 40), ["exhausted"]),
+    "the audit has records of another partition": (
+        DEFAULTS, ONE, [], audited("acked", 40, partition=4), [None]),
     "the audit has some of both": (
-        DEFAULTS, ONE, [], [audited(10, 5, 0, 3), audited(125, 0, 3, 0)], [None]),
+        DEFAULTS, ONE, [],
+        Audits(seen([Message(0, -5, "acked", 40), Message(1, -1, "indeterminate", 119)], 300)),
+        [None]),
     "the audit still has records open": (
-        DEFAULTS, ONE, [], [audited(10, 40, 0, 3)], [None]),
+        DEFAULTS, ONE, [], Audits(seen([Message(0, -5, "acked", 40), Message(1, -1)], 300)),
+        [None]),
+    "the audit has not reported since": (DEFAULTS, ONE, [], audited("acked", 40, -1), [None]),
+    "every record was acknowledged before the last sign": (
+        DEFAULTS, [*ONE, line(1.5, MAX - 3, 3)], [],
+        Audits(seen([Message(0, -5, "acked", 1)], 300)), [None]),
+    "an audit of answers alone": (
+        DEFAULTS, ONE, [],
+        Audits(verifiable([Message(n, n - 20, "acked", n + 20) for n in range(300)], 300)),
+        ["recovered"]),
+    "an audit of answers alone, before its time is over": (
+        DEFAULTS, ONE, [],
+        Audits(verifiable([Message(n, n - 20, "acked", n + 20) for n in range(300)], 125)),
+        [None]),
+    "an exception line outweighs the audit": (
+        DEFAULTS, [*ONE, expiry(119.9, 119.95)], [], audited("acked", 40), ["exhausted"]),
+    "the audit outweighs the counter": (
+        DEFAULTS, ONE, counter(120), audited("acked", 40), ["recovered"]),
+    "an audit beyond what is read of a chain": (
+        replace(DEFAULTS, delivery_timeout_ms=3_600_000), ONE, [], audited("acked", 40), [None]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", ENDINGS)
 def test_how_it_ended(case: str) -> None:
     config, signs, errors, audits, expected = ENDINGS[case]
-    assert [b.ended_by for b in budgets_of(signs, [config], errors, audits)] == expected
+    given = audits or None
+    assert [b.ended_by for b in budgets_of(signs, [config], errors, given)] == expected
 
 
 def test_a_restart_of_the_client_ends_its_chains_without_a_verdict() -> None:
@@ -202,8 +231,19 @@ def test_a_restart_of_the_client_ends_its_chains_without_a_verdict() -> None:
 
 
 def test_records_at_stake_come_from_the_audit() -> None:
-    assert budgets_of(ONE, [DEFAULTS], settled=[audited(10, 0, 0, 37)])[0].records_at_stake == 37
+    audits = audited("acked", 40)
+    assert budgets_of(ONE, [DEFAULTS], audits=audits)[0].records_at_stake == 20
+    later = [*ONE, line(10.1, MAX - 3, 3)]
+    assert budgets_of(later, [DEFAULTS], audits=audits)[0].records_at_stake == 30
     assert budgets_of(ONE, [DEFAULTS])[0].records_at_stake is None
+
+
+def test_an_end_by_the_audit_names_its_reports() -> None:
+    (budget,) = budgets_of(ONE, [DEFAULTS], audits=audited("indeterminate", 40))
+    assert "records of then failed, none acknowledged" in budget.because
+    assert any(key.startswith("audit/s/orders--1/indeterminate/") for key in budget.evidence)
+    assert budget.ended_at is not None
+    assert at(99) <= budget.ended_at <= at(130)
 
 
 def test_records_at_stake_from_metrics_are_records_per_retry_line() -> None:
