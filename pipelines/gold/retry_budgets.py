@@ -331,6 +331,8 @@ def _reports(reports: DataFrame, hours: Sequence[str]) -> DataFrame:
 def _sessions(reports: DataFrame, found: Sequence[Any]) -> dict[str, str]:
     """The audit sessions of clients with signs, and whose each is. Collected: mostly none."""
     clients = sorted({row["client"] for row in found if row["client"]})
+    if not clients:
+        return {}
     whose = F.expr("settings['client_id']")
     beats = reports.where(_BEAT).where(whose.isin(clients))
     named = beats.select(F.expr(_SESSION).alias("session"), whose.alias("client")).distinct()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acktrail.contracts.bronze import AUDIT_REPORTS, LOG_RECORDS, METRIC_SAMPLES
-from acktrail.contracts.gold import OFFSET_ACCOUNTS, PRODUCER_RELIABILITY
+from acktrail.contracts.gold import OFFSET_ACCOUNTS, PRODUCER_RELIABILITY, RETRY_BUDGETS
 from acktrail.contracts.runs import COVERAGE
 from acktrail.lake import Lake
 from tests.laws.incident import INCIDENT
@@ -56,6 +56,23 @@ def test_logs_metrics_and_audits_of_one_producer_meet_in_one_row(
     fine = reliability["clicks-tracker"]
     assert fine["error_rate_per_s"] == 0
     assert fine["failed_produce_requests_total"] is None, "no broker refused its topic"
+
+
+def test_how_retries_ended_is_as_it_was(whole_lake: Lake) -> None:
+    """Two were acknowledged after all, one gave up, and two still burn when the recording ends."""
+    ended: defaultdict[str, set[str | None]] = defaultdict(set)
+    for row in whole_lake.read(RETRY_BUDGETS).to_pylist():
+        ended[row["client_id"]].add(row["ended_by"])
+    assert ended == {
+        "payments-api": {"recovered"},
+        "clicks-tracker": {"recovered"},
+        "refunds-api": {"exhausted"},
+        "orders-api": {None},
+        "shipments-api": {None},
+    }
+    for name, ends in ended.items():
+        told = TRUTH[name]["handed_over"] - TRUTH[name]["acked"]
+        assert ("exhausted" in ends) == (told > 0 and None not in ends), name
 
 
 def retry_lines() -> Counter[str]:
