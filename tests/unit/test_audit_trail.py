@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -176,7 +177,7 @@ def outages(draw: st.DrawFn) -> tuple[list[Message], Message, Retried]:
     down = {p: sorted(draw(st.lists(st.integers(60, 200), max_size=4))) for p in (3, 4)}
     pace = draw(st.sampled_from([0.5, 1.0, 3.0]))
     count = draw(st.integers(10, 250))
-    where = draw(st.lists(st.sampled_from([3, 3, 4]), min_size=count, max_size=count))
+    where = random.Random(draw(st.integers(0, 999))).choices([3, 3, 4], k=count)
     slow = draw(st.floats(0, 8))
     timeout = draw(st.sampled_from([20.0, 90.0]))
     messages = []
@@ -199,7 +200,7 @@ def outages(draw: st.DrawFn) -> tuple[list[Message], Message, Retried]:
     return messages, chosen, Retried(ms(at), round(timeout * 1000), "orders", chosen.partition)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     outages(), st.floats(5, 300), st.randoms(use_true_random=False), st.sampled_from([300, 5000])
 )
@@ -218,7 +219,7 @@ def test_what_is_proven_is_true_whatever_was_reported_by_then(drawn, end, rng, p
     assert Audits([*by_sends, *missing]).became(batch) == Audits(seen(messages, end)).became(batch)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(outages())
 def test_what_went_one_way_for_all_is_proven_once_all_is_reported(drawn) -> None:
     """The oracle looks at every message: those that may be the batch's, one by one."""
