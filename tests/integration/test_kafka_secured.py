@@ -36,6 +36,7 @@ from ingest.registry import Surroundings, build_source
 from lab.scenario import Topic
 from lab.snapshots import create_topics
 from tests.integration.kafka_nodes import produce
+from tests.integration.process_list import process_list
 from tests.integration.secured_broker import (
     PASSWORD,
     USER,
@@ -221,24 +222,26 @@ mode = "whole"
 
 
 @pytest.mark.parametrize("user", [USER, "nobody"])
-def test_no_secret_in_any_output(broker, tmp_path, user):
+def test_no_secret_in_any_output_or_in_the_process_list(broker, tmp_path, user):
     """The command itself, as talkative as librdkafka can be made."""
     broker.allow((*ACLS["log_topic"], *ACLS["log_scan"]))
     (tmp_path / "password").write_text(f"{PASSWORD}\n")
     settings = CONFIG.format(folder=tmp_path, port=broker.scram, user=user, ca=broker.ca)
     (tmp_path / "acktrail.toml").write_text(settings)
-    ran = subprocess.run(
-        [*(sys.executable, "-m", "acktrail", "agent", "--once"), "--config", "acktrail.toml"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ran.returncode == (0 if user == USER else 2), ran.stderr[-2000:]
+    words = [sys.executable, "-m", "acktrail", "agent", "--once", "--config", "acktrail.toml"]
+    out, err = tmp_path / "out", tmp_path / "err"
+    seen: set[str] = set()
+    with out.open("w") as stdout, err.open("w") as stderr:
+        home = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        agent = subprocess.Popen(words, cwd=tmp_path, env=home, stdout=stdout, stderr=stderr)
+        with agent:
+            while agent.poll() is None:
+                seen.update(process_list(agent.pid))
+                time.sleep(0.05)
+    assert agent.returncode == (0 if user == USER else 2), err.read_text()[-2000:]
+    assert any("acktrail agent" in line for line in seen)
     encoded = base64.b64encode(PASSWORD.encode()).decode()
-    for said in (ran.stdout, ran.stderr, *_files(tmp_path / "lake")):
+    for said in (*seen, out.read_text(), err.read_text(), *_files(tmp_path / "lake")):
         assert PASSWORD not in said
         assert encoded not in said
 

@@ -15,10 +15,15 @@ from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
 from lab.scratch import free_ports
+from tests.integration.process_list import process_list
 from tests.integration.test_watch_day import CONFIG, RETRY, spelt
 
 SETTINGS = """\
 cluster = "c"
+[alerts]
+webhook_url = "http://127.0.0.1:{port}/hook"
+webhook_secret = "{secret}"
+give_up_s = 0
 [lake]
 uri = "{home}/lake"
 [spark]
@@ -27,12 +32,14 @@ master = "local[1]"
 kind = "prometheus"
 name = "dead"
 url = "http://127.0.0.1:{port}"
+bearer_token = "{secret}"
 [[sources]]
 kind = "log_files"
 name = "pay"
 host = "app"
 paths = ["{home}/pay.log"]
 """
+SECRET = "hunter2-is-not-it"
 
 
 class Refused:
@@ -57,7 +64,7 @@ class Refused:
 def test_it_warns_beside_a_dead_source_and_sigterm_stops_it_clean(tmp_path):
     (port,) = free_ports(1)
     config = tmp_path / "acktrail.toml"
-    config.write_text(SETTINGS.format(home=tmp_path, port=port))
+    config.write_text(SETTINGS.format(home=tmp_path, port=port, secret=SECRET))
     producer = Refused(tmp_path / "pay.log")
     out, err = tmp_path / "out", tmp_path / "err"
     words = [sys.executable, "-m", "acktrail", "watch", "--config", str(config), "--every", "2"]
@@ -70,12 +77,15 @@ def test_it_warns_beside_a_dead_source_and_sigterm_stops_it_clean(tmp_path):
             assert time.monotonic() < deadline
             producer.go_on()
             time.sleep(0.5)
+        seen = process_list(watch.pid)
         watch.send_signal(signal.SIGTERM)
         assert watch.wait(120) == 0, err.read_text()[-2000:]
     finally:
         watch.kill()
         watch.wait()
     said = err.read_text()
+    assert any("SparkSubmit" in line for line in seen), "the JVM is one of them"
+    assert SECRET not in " ".join([*seen, said, out.read_text()])
     assert "dead" in said, "a source that does not answer is spoken of"
     assert "Traceback" not in said
     lake = Lake(tmp_path / "lake")
