@@ -98,6 +98,8 @@ def _settings(long_job: bool) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.shuffle.partitions": "2",
+        # What is few bytes can be much work (an audit is): its partitions stay as many as they are.
+        "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",

@@ -113,10 +113,11 @@ def bitmap_of(text: bytes) -> Bytes:
 
 def mask_of(runs: Runs) -> npt.NDArray[np.bool_]:
     """The ids of runs, one byte each: 1 where the id is in one of them."""
-    edges = np.zeros(BLOCK_IDS + 1, np.int8)
-    edges[runs.starts] += 1  # no two runs begin, or end, at the same id
-    edges[runs.starts + runs.lengths] -= 1
-    return np.cumsum(edges[:-1], dtype=np.int8).view(np.bool_)
+    ends = runs.starts + runs.lengths
+    stretches = np.empty(2 * ends.size + 1, np.int64)  # outside, inside, outside, ...
+    stretches[0::2] = np.append(runs.starts, BLOCK_IDS) - np.append(0, ends)
+    stretches[1::2] = runs.lengths
+    return np.repeat(np.arange(stretches.size) % 2 == 1, stretches)
 
 
 def ids_of(bitmap: Bytes | bytes) -> Longs:

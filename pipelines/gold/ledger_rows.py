@@ -7,6 +7,7 @@ every slice is given the topic's evidence, so that no join copies it to every bl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -77,20 +78,20 @@ def evidence_rows(
 
 
 def _together(frames: list[DataFrame]) -> DataFrame:
-    result = _shaped(frames[0])
-    for frame in frames[1:]:
-        result = result.unionByName(_shaped(frame))
-    return result
+    return reduce(DataFrame.union, map(_shaped, frames))
 
 
 def _shaped(frame: DataFrame) -> DataFrame:
-    """*frame* with exactly the common columns."""
-    default = {"session": F.lit(""), "bucket": F.lit(""), "block": F.lit(-1)}
-    columns = []
-    for name, kind in _COLUMNS.items():
-        value = F.col(name) if name in frame.columns else default.get(name, F.lit(None))
-        columns.append(value.cast(kind).alias(name))
-    return frame.select(columns)
+    """*frame* with exactly the common columns. As SQL text, which is one call to the planner."""
+    own = frozenset(frame.columns)
+    default = {"session": "''", "bucket": "''", "block": "-1"}
+    return frame.selectExpr(
+        *(
+            f"CAST({f'`{name}`' if name in own else default.get(name, 'NULL')} AS {kind}) "
+            f"AS `{name}`"
+            for name, kind in _COLUMNS.items()
+        )
+    )
 
 
 def _ms(column: Column) -> Column:

@@ -24,7 +24,7 @@ from pipelines.rules.block import (
 from pipelines.rules.evidence import SessionEvidence, TopicEvidence
 from pipelines.rules.groups import audiences, is_concerned, judge_group
 from pipelines.rules.reasons import Reason
-from pipelines.rules.verdicts import REASONS, STATES, Case, Verdicts, judge_log, places_of_producer
+from pipelines.rules.verdicts import REASONS, STATES, Case, Verdicts, judge_log, locate_by_producer
 
 HOUR_MS = 3_600_000
 LOG = ""
@@ -95,10 +95,6 @@ class Book:
     @cached_property
     def _acked(self) -> Mask:
         return self.block.mask(Tier.ACKED) | self.block.mask(Tier.ACKED_NO_OFFSET)
-
-    @cached_property
-    def _told_places(self) -> Places:
-        return places_of_producer(self.block)
 
     def account(self, group: str, verdicts: Verdicts) -> dict[str, Any]:
         """One row of `delivery_ledger`, without the columns that name the block."""
@@ -191,102 +187,85 @@ class Book:
         ids = np.flatnonzero(loud)
         if not ids.size:
             return []
-        errors, names = self._errors()
-        places = self._places(verdicts)
-        kinds = (verdicts.state, verdicts.reason, places.partition, errors, self._told, self._acked)
-        traits = np.stack([kind[ids] for kind in kinds], 1)
-        new = np.flatnonzero(
-            np.concatenate(([True], (np.diff(ids) != 1) | (np.diff(traits, axis=0) != 0).any(1)))
-        )
-        began, ended = self._times()
-        found = []
-        for first, last in zip(new, np.append(new[1:], ids.size) - 1, strict=True):
-            span = slice(int(ids[first]), int(ids[last]) + 1)
-            found.append(
-                self._finding(
-                    span, verdicts, places, names[int(errors[span.start])], (began, ended)
-                )
+        errors, names = self._errors(ids)
+        places = self._places(ids)
+        told, acked = self._told[ids], self._acked[ids]
+        states, reasons = verdicts.state[ids], verdicts.reason[ids]
+        kinds = (states, reasons, places.partition, errors, told, acked)
+        changes = [np.diff(ids) != 1, *(kind[1:] != kind[:-1] for kind in kinds)]
+        firsts = np.concatenate(([0], np.flatnonzero(np.any(changes, axis=0)) + 1))
+        began, ended = self._times(ids)
+        base = self.block.number << BLOCK_BITS
+        return [
+            Finding(
+                first_seq=base + int(ids[first]),
+                last_seq=base + int(ids[last]),
+                state=STATES[states[first]].value,
+                reason=REASONS[reasons[first]].value,
+                partition=_known(places.partition[first]),
+                first_offset=_known(places.low[first : last + 1].min()),
+                last_offset=_known(places.high[first : last + 1].max()),
+                first_ms=_known(began[first : last + 1].min()),
+                last_ms=_known(ended[first : last + 1].max()),
+                told=bool(told[first]),
+                acked=bool(acked[first]),
+                error=names[int(errors[first])],
             )
-        return found
+            for first, last in zip(firsts, np.append(firsts[1:], ids.size) - 1, strict=True)
+        ]
 
-    def _finding(
-        self,
-        span: slice,
-        verdicts: Verdicts,
-        places: Places,
-        error: str,
-        times: tuple[Longs, Longs],
-    ) -> Finding:
-        first, base = span.start, self.block.number << BLOCK_BITS
-        partition = int(places.partition[first])
-        low, high = int(places.low[span].min()), int(places.high[span].max())
-        began, ended = int(times[0][span].min()), int(times[1][span].max())
-        return Finding(
-            first_seq=base + first,
-            last_seq=base + span.stop - 1,
-            state=STATES[verdicts.state[first]].value,
-            reason=REASONS[verdicts.reason[first]].value,
-            partition=None if partition < 0 else partition,
-            first_offset=None if low < 0 else low,
-            last_offset=None if high < 0 else high,
-            first_ms=None if began < 0 else began,
-            last_ms=None if ended < 0 else ended,
-            told=bool(self._told[first]),
-            acked=bool(self._acked[first]),
-            error=error,
-        )
+    def _places(self, ids: Longs) -> Places:
+        """Where *ids* are or were: in the log where still there, else as the producer was told."""
+        places = Places(ids.size)
+        locate_by_producer(self.block, ids, places)
+        self.presence.locate(ids, places)
+        return places
 
-    def _places(self, verdicts: Verdicts) -> Places:
-        """Where ids are or were: in the log where they still are, else as the producer was told."""
-        told = self._told_places
-        stored = verdicts.state >= 0
-        stored &= self.presence.mask
-        if not stored.any():
-            return told
-        there = self.presence.places
-        return Places(
-            *(np.where(stored, a, b) for a, b in (
-                (there.partition, told.partition), (there.low, told.low), (there.high, told.high)
-            ))
-        )  # fmt: skip
-
-    def _errors(self) -> tuple[Longs, list[str]]:
-        """For each id the index of its error's name."""
-        names, codes = [""], np.zeros(BLOCK_IDS, np.int64)
+    def _errors(self, ids: Longs) -> tuple[Longs, list[str]]:
+        """For each of *ids* the index of its error's name."""
+        names, codes = [""], np.zeros(ids.size, np.int64)
         for tier in (Tier.INDETERMINATE, Tier.FAILED):
             for placed in self.block.placed(tier):
                 if placed.part.error not in names:
                     names.append(placed.part.error)
-                codes[placed.part.mask] = names.index(placed.part.error)
+                codes[placed.part.mask[ids]] = names.index(placed.part.error)
         return codes, names
 
-    def _times(self) -> tuple[Longs, Longs]:
-        """For each id when it was sent, as near as reported: earliest and latest; -1 unknown."""
-        began = np.full(BLOCK_IDS, -1, np.int64)
-        ended = np.full(BLOCK_IDS, -1, np.int64)
-        for tier in reversed(PRODUCER_TIERS):
-            for placed in self.block.placed(tier):
-                part = placed.part
-                if part.began_ms is not None and part.ended_ms is not None:
-                    began[part.mask], ended[part.mask] = part.began_ms, part.ended_ms
-        if self.session.minutes:
-            self._narrow_by_minutes(began, ended)
+    def _times(self, ids: Longs) -> tuple[Longs, Longs]:
+        """For each of *ids* when it was sent, as near as known: earliest and latest; -1 unknown."""
+        began, ended = self._reported_times(ids)
         unknown = began < 0
         if unknown.any() and self.session.last_ms is not None:
-            before = np.maximum.accumulate(np.where(unknown, -1, began))
+            known, _ = self._reported_times(np.arange(BLOCK_IDS))
+            before = np.maximum.accumulate(known)[ids]
             began[unknown] = np.where(before < 0, self.session.last_ms, before)[unknown]
             ended[unknown] = self.session.last_ms
         return began, ended
 
-    def _narrow_by_minutes(self, began: Longs, ended: Longs) -> None:
+    def _reported_times(self, ids: Longs) -> tuple[Longs, Longs]:
+        began, ended = np.full((2, ids.size), -1, np.int64)
+        for tier in reversed(PRODUCER_TIERS):
+            for placed in self.block.placed(tier):
+                part = placed.part
+                if part.began_ms is not None and part.ended_ms is not None:
+                    here = part.mask[ids]
+                    began[here], ended[here] = part.began_ms, part.ended_ms
+        if self.session.minutes:
+            self._narrow_by_minutes(ids, began, ended)
+        return began, ended
+
+    def _narrow_by_minutes(self, ids: Longs, began: Longs, ended: Longs) -> None:
         """The minute an id was created in is known: it is nearer than the part's whole span."""
         firsts = np.array([seq for _, seq in self.session.minutes], np.int64)
         starts = np.array([minute * 60_000 for minute, _ in self.session.minutes], np.int64)
-        seqs = (self.block.number << BLOCK_BITS) + np.arange(BLOCK_IDS)
-        at = np.searchsorted(firsts, seqs, "right") - 1
+        at = np.searchsorted(firsts, (self.block.number << BLOCK_BITS) + ids, "right") - 1
         known = (at >= 0) & (began < 0)
         began[known] = starts[np.maximum(at, 0)][known]
         ended[known] = began[known] + 59_999
+
+
+def _known(number: Any) -> int | None:
+    return None if number < 0 else int(number)
 
 
 def _reasons(verdicts: Verdicts) -> Mapping[str, str]:

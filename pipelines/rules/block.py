@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -76,17 +76,15 @@ class Block:
         return int(ids[-1]) + 1 if ids.size else 0
 
 
-@dataclass
 class Places:
     """Where ids lie: partition, and the lowest and highest offset each may have; -1 unknown."""
 
-    partition: Longs = field(default_factory=lambda: np.full(BLOCK_IDS, -1, np.int64))
-    low: Longs = field(default_factory=lambda: np.full(BLOCK_IDS, -1, np.int64))
-    high: Longs = field(default_factory=lambda: np.full(BLOCK_IDS, -1, np.int64))
+    def __init__(self, count: int) -> None:
+        self.partition, self.low, self.high = np.full((3, count), -1, np.int64)
 
-    def put(self, partition: int, ids: Longs, low: Longs, high: Longs) -> None:
+    def put(self, partition: int, at: Longs, low: Longs, high: Longs) -> None:
         """Note places; later ones replace earlier ones."""
-        self.partition[ids], self.low[ids], self.high[ids] = partition, low, high
+        self.partition[at], self.low[at], self.high[at] = partition, low, high
 
 
 class Presence:
@@ -133,14 +131,17 @@ class Presence:
 
     @cached_property
     def places(self) -> Places:
-        """Where the ids that are in the log lie; what a scan saw outranks what a group saw."""
-        found = Places()
-        order = sorted(self._kept, key=lambda kept: kept[0].part.began_ms or 0)
-        for placed, void in order:
-            ids, low, high = placed.part.places()
-            kept = slice(None) if void is None else ~void[ids]
-            found.put(placed.partition, ids[kept], low[kept], high[kept])
+        """Where the ids that are in the log lie, for the whole block."""
+        found = Places(BLOCK_IDS)
+        self.locate(np.arange(BLOCK_IDS), found)
         return found
+
+    def locate(self, ids: Longs, places: Places) -> None:
+        """Note where those of *ids* lie that are in the log; what a scan saw outranks a group."""
+        for placed, void in sorted(self._kept, key=lambda kept: kept[0].part.began_ms or 0):
+            at, low, high = placed.part.find(ids)
+            kept = slice(None) if void is None else ~void[ids[at]]
+            places.put(placed.partition, at[kept], low[kept], high[kept])
 
     def each_once(self, placed: tuple[Placed, ...], group: str) -> bool:
         """Whether all of *placed* still counts, no id is in two parts, and offsets are known."""

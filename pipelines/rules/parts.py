@@ -51,11 +51,22 @@ class Part:
     def places(self) -> tuple[Longs, Longs, Longs]:
         """Every id with the lowest and highest offset it may have; the same where known."""
         ids, offsets = listed(self.runs)
-        if offsets is not None:
-            return ids, offsets, offsets
+        return (ids, *self._between(ids.size)) if offsets is None else (ids, offsets, offsets)
+
+    def find(self, ids: Longs) -> tuple[Longs, Longs, Longs]:
+        """Which of *ids* (by index) are in the part, with the offsets they may have, as above."""
+        runs = self.runs
+        at = np.flatnonzero(self.mask[ids])
+        if runs.offsets is None:
+            return (at, *self._between(at.size))
+        run = np.searchsorted(runs.starts, ids[at], "right") - 1
+        offsets = runs.offsets[run] + ids[at] - runs.starts[run]
+        return at, offsets, offsets
+
+    def _between(self, count: int) -> tuple[Longs, Longs]:
         low = -1 if self.first_offset is None else self.first_offset
         high = -1 if self.last_offset is None else self.last_offset
-        return ids, np.full(ids.shape, low, np.int64), np.full(ids.shape, high, np.int64)
+        return np.full(count, low, np.int64), np.full(count, high, np.int64)
 
 
 def newest(parts: Iterable[Part]) -> list[Part]:

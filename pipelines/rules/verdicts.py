@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from acktrail.contracts.vocabulary import State, Tier
 from acktrail.wire.identity import BLOCK_IDS
-from pipelines.rules.bitmaps import Mask, empty
+from pipelines.rules.bitmaps import Longs, Mask, empty
 from pipelines.rules.block import Block, Placed, Places, Presence
 from pipelines.rules.ends import proven_end, recreated
 from pipelines.rules.evidence import PartitionEvidence, SessionEvidence, TopicEvidence
@@ -241,12 +241,9 @@ def _judge_without_outcome(case: Case, verdicts: Verdicts) -> None:
     _judge_absent(_Sought(wanted, -1, last, state), case, verdicts)
 
 
-def places_of_producer(block: Block) -> Places:
-    """Where the producer was told its ids are: partition and offsets of the acks."""
-    found = Places()
+def locate_by_producer(block: Block, ids: Longs, places: Places) -> None:
+    """Note where the producer was told its *ids* are: partition and offsets of the acks."""
     for tier in (Tier.SENT, Tier.SENT_UNACKED, Tier.INDETERMINATE, Tier.FAILED, Tier.ACKED):
         for placed in block.placed(tier):
             if placed.partition >= 0:
-                ids, low, high = placed.part.places()
-                found.put(placed.partition, ids, low, high)
-    return found
+                places.put(placed.partition, *placed.part.find(ids))
