@@ -156,10 +156,10 @@ def _map_rows(
     from pipelines import writing
 
     if plan.rebuild:
-        return job.transform(_whole(session, lake, job.input), options), writing.ALL
+        return job.transform(whole(session, lake, job.input), options), writing.ALL
     if rebuild is not None:
         target = writing.window(job.output, rebuild)
-        return job.transform(_whole(session, lake, job.input), options), target
+        return job.transform(whole(session, lake, job.input), options), target
     new = _files(session, lake, job.input, plan.news[job.input.name])
     return job.transform(new, options), writing.APPEND
 
@@ -174,7 +174,7 @@ def _fold_rows(
 ) -> tuple[DataFrame, Target]:
     from pipelines import writing
 
-    inputs = {table.name: _whole(session, lake, table) for table in job.inputs}
+    inputs = {table.name: whole(session, lake, table) for table in job.inputs}
     if plan.rebuild or rebuild is not None or not job.output.partition:
         return job.transform(inputs, None, options), writing.ALL
     news = {table: added for table, added in plan.news.items() if added.files or added.partitions}
@@ -182,7 +182,7 @@ def _fold_rows(
         new={t.name: _files(session, lake, t, news[t.name]) for t in job.inputs if t.name in news},
         changed={name: _texts(added) for name, added in news.items()},
         inputs=inputs,
-        output=_whole(session, lake, job.output) if lake.has_data(job.output) else None,
+        output=whole(session, lake, job.output) if lake.has_data(job.output) else None,
         options=options,
     )
     keys = job.touched(evidence)
@@ -197,7 +197,7 @@ def _diff_rows(
     from pipelines import writing
     from pipelines.spark_schema import no_rows
 
-    after = _whole(session, lake, job.input)
+    after = whole(session, lake, job.input)
     since = plan.since.get(job.input.name)
     before = no_rows(session, job.input)
     if since is not None:
@@ -206,7 +206,7 @@ def _diff_rows(
     return job.transform(before, after, as_of), writing.APPEND
 
 
-def _whole(session: SparkSession, lake: Lake, table: Table) -> DataFrame:
+def whole(session: SparkSession, lake: Lake, table: Table) -> DataFrame:
     """All of *table*; an empty frame where it was never written."""
     from pipelines.spark_schema import no_rows
 

@@ -132,15 +132,14 @@ def _later_rows(blocks: DataFrame, keys: frozenset[str] | None) -> DataFrame:
 
 def _written_elsewhere(blocks: DataFrame) -> DataFrame:
     """Sessions that wrote to another topic or cluster than the one they are seen in."""
-    placed = blocks.select("cluster", "session", "topic").distinct()
-    wrote = blocks.where(F.col("tier").isin(_PRODUCER)).select(
-        "session", F.col("cluster").alias("home"), F.col("topic").alias("addressed")
-    )
+    place = "struct(cluster, topic)"
+    wrote = f"CASE WHEN tier IN ({', '.join(map(repr, _PRODUCER))}) THEN {place} END"
     return (
-        placed.join(wrote.distinct(), "session")
-        .where((F.col("home") != F.col("cluster")) | (F.col("addressed") != F.col("topic")))
-        .select("cluster", "session", "topic", F.lit("elsewhere").alias("kind"))
-        .distinct()
+        blocks.groupBy("session")
+        .agg(F.expr(f"collect_set({place}) AS seen"), F.expr(f"collect_set({wrote}) AS wrote"))
+        .selectExpr("session", "explode(seen) AS here", "wrote")
+        .where("exists(wrote, place -> place <> here)")
+        .selectExpr("here.cluster", "session", "here.topic", "'elsewhere' AS kind")
     )
 
 
