@@ -33,7 +33,7 @@ BOOKS = ("audit_parts", "audit_blocks", "delivery_ledger", "loss_events", "loss_
 def run() -> list[dict[str, Any]]:
     from pipelines import session
 
-    spark = session.build("local[*]", long_job=True)
+    spark = session.build("local[*]")
     try:
         with tempfile.TemporaryDirectory() as directory:
             return [*_against_joins(Path(directory), spark), _ten_times(Path(directory), spark)]

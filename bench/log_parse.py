@@ -115,7 +115,7 @@ def _best(work: Callable[[], int], times: int = 2) -> tuple[float, int]:
 
 def _spark(lake: Lake, files: list[str], scratch: Path) -> tuple[float, int, float, int]:
     """The job itself, twice into fresh tables after a smaller run that warms the JVM; then SQL."""
-    spark = session.build("local[2]", long_job=True)
+    spark = session.build("local[2]", long_job=runner.is_long([JOB], lake))
     try:
         small = Lake(scratch / "small")
         small.append(LOG_RECORDS, _records(0, min(LINE_COUNT, _CHUNK)))

@@ -7,7 +7,7 @@ nothing but files no commit names; after it, the next run starts from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -34,6 +34,10 @@ FILES_LISTED = 1_000
 """A table of at most so many files on a disk is read by their names, as the control plane lists
 them: Delta's own listing is a Spark job or two (1.2 s a table against 0.1 s). Beyond that, and on
 object stores where each name costs a request, Delta's index is the cheaper one."""
+
+
+LONG_ROWS = 1_000_000
+"""From so many new rows of one table on, a run is a long job (`session.build`)."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,13 @@ def run(
     _record(lake, counts)
     crash_point("after_record")
     return counts
+
+
+def is_long(jobs: Sequence[Job], lake: Lake, rebuild: bool = False) -> bool:
+    """Whether there is so much to read that the JVM's full compiler is worth its start."""
+    found = (lake.added(t, None) for job in jobs for t in job.inputs) if rebuild else ()
+    news = (added for job in jobs for added in _plan(job, lake).news.values())
+    return any(added.rows >= LONG_ROWS for added in (*found, *news) if added is not None)
 
 
 def _plan(job: Job, lake: Lake) -> _Plan:

@@ -1,8 +1,8 @@
 """The one place that makes a Spark session.
 
 JVM start-up is most of a small run, so a class-data-sharing archive made once at set-up is used
-when it is there and valid, with the C1 compiler and the serial collector. Long jobs (benchmarks,
-backfills) ask for the full compiler instead.
+when it is there and valid, with the C1 compiler and the serial collector. A run with much to read
+(`runner.is_long`) asks for the full compiler instead.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ def command(
     window = Window.parse(rebuild) if rebuild else None
     lake = open_lake(loaded)
     options = job_options(loaded)
-    with SparkOnDemand(loaded, master) as spark, Progress(len(chosen)) as progress:
+    long_job = runner.is_long(chosen, lake, rebuild=window is not None)
+    spark_on_demand = SparkOnDemand(loaded, master, long_job=long_job)
+    with spark_on_demand as spark, Progress(len(chosen)) as progress:
 
         def run_one(job: Job) -> RunCounts:
             with progress.part(job.name):
@@ -71,7 +73,10 @@ def command(
 class SparkOnDemand:
     """Makes the session when it is first called, and stops it at the end."""
 
-    def __init__(self, loaded: Loaded, master: str | None = None) -> None:
+    def __init__(
+        self, loaded: Loaded, master: str | None = None, *, long_job: bool = False
+    ) -> None:
+        self._long_job = long_job
         self._master = master or loaded.settings.spark.master
         self._conf = loaded.settings.spark.conf
         self._session: SparkSession | None = None
@@ -83,7 +88,7 @@ class SparkOnDemand:
 
         with self._making:
             if self._session is None:
-                self._session = session.build(self._master, self._conf)
+                self._session = session.build(self._master, self._conf, long_job=self._long_job)
             return self._session
 
     def renew(self) -> None:

@@ -7,9 +7,13 @@ import time
 
 import pytest
 
+from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.lake import Lake
+from pipelines import runner
 from pipelines.job import Job
 from pipelines.registry import JOBS
 from pipelines.schedule import run_all, waits_for
+from tests.unit.test_lake import records
 
 
 def test_the_registry_is_in_an_order_that_can_run() -> None:
@@ -57,3 +61,22 @@ def test_an_error_is_raised_and_nothing_more_is_begun() -> None:
 
 def test_no_job_is_no_work() -> None:
     assert run_all((), lambda job: job.name) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "commits", "long"),
+    [
+        ("an empty lake", [], False),
+        ("a row too few", [9], False),
+        ("as many as it takes", [10], True),
+        ("in several commits", [4, 6], True),
+    ],
+)
+def test_a_run_is_long_by_the_rows_it_has_to_read(tmp_path, monkeypatch, case, commits, long):
+    monkeypatch.setattr(runner, "LONG_ROWS", 10)
+    lake, first = Lake(tmp_path), 0
+    for count in commits:
+        lake.append(LOG_RECORDS, records(range(first, first + count)))
+        first += count
+    assert runner.is_long(JOBS, lake) is long, case
+    assert runner.is_long(JOBS, lake, rebuild=True) is long, case
