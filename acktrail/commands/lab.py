@@ -240,6 +240,19 @@ def _run_one(scenario: Scenario, version: str, keep: Path | None) -> Truth:
             shutil.rmtree(evidence, ignore_errors=True)
 
 
+def _kept_run(place: Path) -> Path | None:
+    """The run kept at *place*; None where there is none, refused where its truth is not whole."""
+    if not place.exists():
+        return None
+    for name in ("truth.json", "truth.jsonl"):
+        if not (place / "truth" / name).is_file():
+            raise LabError(
+                f"{place}: no whole run, truth/{name} is missing. "
+                "Unpack it there, or remove the directory to have the scenario run again."
+            )
+    return place
+
+
 @command.command("score")
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Score every scenario.")
@@ -277,8 +290,8 @@ def score_(
     try:
         places = {}
         for scenario in _chosen(names):
-            place = kept / scenario.name if kept is not None else scratch / scenario.name
-            if not (place / "truth" / "truth.json").is_file():
+            place = None if kept is None else _kept_run(kept / scenario.name)
+            if place is None:
                 place = scratch / scenario.name
                 _run_one(scenario, version, place)
             places[scenario.name] = place
