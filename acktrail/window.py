@@ -47,7 +47,7 @@ def instant(text: str) -> datetime:
 
 def hour_of(moment: datetime) -> str:
     """The UTC hour of *moment* as partitions spell it, e.g. 2026-01-31T07."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
+    return moment.astimezone(UTC).isoformat()[:13]
 
 
 def day_of(moment: datetime) -> str:

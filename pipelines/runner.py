@@ -117,7 +117,7 @@ def run(
         ended_at=datetime.now(UTC),
         as_of=as_of,
         rebuilt=plan.rebuild or rebuild is not None,
-        rows_in=sum(added.rows for added in plan.news.values()),
+        rows_in=_rows_in(plan, lake, whole=plan.rebuild or rebuild is not None),
         rows_out=written.rows,
         dropped=written.dropped,
         consumed=plan.consumed,
@@ -150,6 +150,12 @@ def _plan(job: Job, lake: Lake) -> _Plan:
     gap = any(not added.complete for added in news.values())
     number = lake.position(job.output, job.name)
     return _Plan(job, 0 if number is None else number + 1, news, since, rebuild=lost or gap)
+
+
+def _rows_in(plan: _Plan, lake: Lake, *, whole: bool) -> int:
+    """The rows a run reads: what is new, or all there is."""
+    read = (lake.added(table, None) for table in plan.job.inputs) if whole else plan.news.values()
+    return sum(added.rows for added in read if added is not None)
 
 
 def _has_news(plan: _Plan) -> bool:

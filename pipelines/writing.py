@@ -92,7 +92,7 @@ def commit(
     consumed: Mapping[str, int],
 ) -> Written:
     """Write *frame* to the job's output as *target* says, in one commit."""
-    observed, seen = _observe(job, frame)
+    observed, seen = _observe(job, frame, target)
     marks = [m for m in MARKS if m in frame.columns]
     kept = observed.where("`_dropped` IS NULL") if "_dropped" in marks else observed
     rows = conform(job.output, kept.drop(*marks))
@@ -121,7 +121,7 @@ def commit(
     return Written(_rows_written(lake, job.output), _dropped(seen), target.touched)
 
 
-def _observe(job: Job, frame: DataFrame) -> tuple[DataFrame, Observation | None]:
+def _observe(job: Job, frame: DataFrame, target: Target) -> tuple[DataFrame, Observation | None]:
     """Count drops by reason in the same pass that writes."""
     if not isinstance(job, Map) or "_dropped" not in frame.columns:
         return frame, None
@@ -132,6 +132,9 @@ def _observe(job: Job, frame: DataFrame) -> tuple[DataFrame, Observation | None]
     ]
     unnamed = F.col("_dropped").isNotNull() & ~F.col("_dropped").isin(list(job.reasons))
     counts.append(F.sum(F.when(unnamed, rows)).alias("unnamed"))
+    if target.condition is not None:
+        outside = F.expr(f"`_dropped` IS NULL AND NOT ({target.condition})")
+        counts.append(F.count_if(outside).alias("outside_window"))
     if "_further" in frame.columns:
         counts.append(F.count_if(F.col("_further").isNotNull()).alias("further"))
     return frame.observe(seen, *counts), seen

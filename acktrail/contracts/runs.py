@@ -21,7 +21,7 @@ RUNS = Table(
         Column(
             "rows_in",
             "long",
-            "New rows read (for a fold: rows of the touched partitions).",
+            "Rows read: the new ones, or all there are where a window or the whole is made anew.",
             required=True,
         ),
         Column("rows_out", "long", "Rows written.", required=True),

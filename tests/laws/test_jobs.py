@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import pytest
 from acktrail.contracts.bronze import BRONZE
 from acktrail.lake import Lake
 from acktrail.output import plain
+from acktrail.window import Window
 from pipelines import runner
 from pipelines.job import Job
 from pipelines.registry import JOBS
@@ -139,11 +141,13 @@ def test_rows_in_are_rows_out_and_dropped_for_every_map(
     lake = Lake(tmp_path)
     for table in BRONZE:
         lake.append(table, evidence[table.name])
+    hour = AS_OF.replace(minute=0, second=0, microsecond=0)
     for job in JOBS:
         if job.shape != "map":
             continue
-        done = runner.run(job, lake, lambda: spark, AS_OF)
-        further = done.dropped.get("further", 0)
-        dropped = sum(done.dropped.values()) - further
-        assert done.rows_in == done.rows_out - further + dropped, job.name
-        assert "unnamed" not in done.dropped, f"{job.name} drops rows for a reason it does not name"
+        for window in (None, Window(hour, hour + timedelta(hours=1))):
+            done = runner.run(job, lake, lambda: spark, AS_OF, rebuild=window)
+            further = done.dropped.get("further", 0)
+            dropped = sum(done.dropped.values()) - further
+            assert done.rows_in == done.rows_out - further + dropped, (job.name, window)
+            assert "unnamed" not in done.dropped, f"{job.name}: a reason it does not name"
