@@ -324,8 +324,8 @@ def _reports(reports: DataFrame, hours: Sequence[str]) -> DataFrame:
     """What producers reported since the first of *hours* can be concerned; read after it was."""
     since = _hour(hours[0]) - _ONE_HOUR
     day = f"{since - timedelta(days=1):%Y-%m-%d}"
-    made = (F.col("day") >= day) & (F.col("reported_at") >= F.lit(since))
-    return reports.where(made).where(_PRODUCERS)
+    late = (F.col("reported_at") >= F.lit(since)) | (F.col("ended_at") >= F.lit(since))
+    return reports.where((F.col("day") >= day) & late).where(_PRODUCERS)
 
 
 def _sessions(reports: DataFrame, found: Sequence[Any]) -> dict[str, str]:

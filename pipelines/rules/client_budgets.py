@@ -215,7 +215,7 @@ class _Session:
 
 
 def _sessions(rows: Iterable[Mapping[str, Any]]) -> list[_Session]:
-    """The sessions in *rows*; one without a heartbeat has not said whose it is."""
+    """The sessions in *rows*; one without a heartbeat, or claimed by two producers, is nobody's."""
     reports: dict[str, dict[tuple[Any, ...], Report]] = defaultdict(dict)
     for row in rows:
         report = report_of_row(row["report"])
@@ -225,7 +225,7 @@ def _sessions(rows: Iterable[Mapping[str, Any]]) -> list[_Session]:
     for name, by_place in sorted(reports.items()):
         given = [by_place[place] for place in sorted(by_place)]
         beats = [r for r in given if r.tier is Tier.HEARTBEAT and r.settings]
-        if not beats:
+        if len({(b.settings.get("client_id"), b.settings.get("host")) for b in beats}) != 1:
             continue
         last = max(beats, key=lambda r: (r.reported_ms, r.number, r.reporter))
         heard = [r.reported_ms if r.began_ms is None else r.began_ms for r in given]

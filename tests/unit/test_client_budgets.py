@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -79,7 +80,8 @@ def printed(minutes: int, timeout: int, host: str = "app1") -> dict:
 
 def session(name: str, minute: float, **said: str) -> list[dict]:
     messages = [Message(n, 60 * minute + n, "acked", 60 * minute + n + 0.1) for n in range(20)]
-    return audit(seen(messages, 60 * minute + 25, session=name, settings={**SAID, **said}))
+    reports = seen(messages, 60 * minute + 25, session=name, settings={**SAID, **said})
+    return audit([replace(r, reporter=f"{name}{minute}") for r in reports])
 
 
 SILENT = {"client_id": "pay-1", "acks": "all"}
@@ -108,6 +110,8 @@ SOURCES = {
     "a session that was first heard of after its first retry": (
         session("late", 1), {}, 60_000, "audit session late"),
     "a session of another time": (session("old", -45), {}, None, None),
+    "what two producers claim is neither's": (
+        [*session("shared", -1), *session("shared", 0, host="app2")], {}, None, None),
     "without a heartbeat it is nobody's": (
         [r for r in audit(seen(ACKED, 60, settings=SAID)) if r["report"]["tier"] != "heartbeat"],
         {}, None, None),
