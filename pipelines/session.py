@@ -47,6 +47,7 @@ def build(
     java()  # a clear error now, rather than a gateway that never answers
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # freed memory goes back, whoever took it
     builder = SparkSession.builder.master(master).appName("acktrail")
     pace = _WIDE if long_job else _SMALL
     for key, value in {**_settings(long_job), **pace, **(conf or {})}.items():
@@ -100,6 +101,11 @@ def _settings(long_job: bool) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Nobody looks at them, and `acktrail watch` runs for weeks: a thousand plans are kept else.
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        "spark.ui.retainedTasks": "200",
+        "spark.sql.ui.retainedExecutions": "5",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
