@@ -1,8 +1,9 @@
 """One row per message, from any instrumentation, as audit reports.
 
 Columns: session, topic, seq, tier and time, always; group, partition, offset, leader_epoch and
-error where they apply. Time is a timestamp, an ISO 8601 text or milliseconds. A file is read when
-it is finished: it is known by its whole content, so the same file is never counted twice.
+error where they apply; client_id and host of the producer with what it sent. Time is a timestamp,
+an ISO 8601 text or milliseconds. A file is read when it is finished: it is known by its whole
+content, so the same file is never counted twice.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from acktrail.wire.encoder import PART_MS, steps_back
 
 ROWS_AT_A_TIME = 1_000_000
 _NEEDED = ("session", "topic", "seq", "tier", "time")
-_TEXTS = ("session", "topic", "tier", "group", "error", "topic_id")
+_NAMES = ("client_id", "host")
+"""Of the producer: with them its audit, log lines and metrics meet."""
+_TEXTS = ("session", "topic", "tier", "group", "error", "topic_id", *_NAMES)
 _NUMBERS = ("seq", "partition", "offset", "leader_epoch")
 _WITH_IDS = tuple(t.value for t in Tier if t not in (Tier.SCANNED, Tier.CONSUMED, Tier.HEARTBEAT))
 Longs = npt.NDArray[np.int64]
@@ -111,7 +114,7 @@ def _columns(piece: pa.Table, origin: str) -> _Columns:
     if missing:
         raise UsageError(
             f"{origin}: no column {', '.join(missing)}. A row needs {', '.join(_NEEDED)}; it may "
-            "have group, partition, offset, leader_epoch, error and topic_id."
+            "have group, partition, offset, leader_epoch, error, topic_id, client_id and host."
         )
     for name in _NEEDED:
         if piece.column(name).null_count:
@@ -250,9 +253,13 @@ def _minutes(
     place = np.stack((sessions, topics, minutes))[:, order]
     first = np.flatnonzero(np.any(np.diff(place, axis=1, prepend=-1), axis=0))
     found: dict[tuple[int, int], list[int]] = {}
+    named: dict[tuple[int, int], dict[str, str]] = {}
     for i in first.tolist():
         key = (int(place[0, i]), int(place[1, i]))
         found.setdefault(key, []).extend((int(place[2, i]), int(seqs[order[i]])))
+        row = int(sent[order[i]])
+        told = {name: columns.text(name, row) for name in _NAMES}
+        named.setdefault(key, {}).update({name: text for name, text in told.items() if text})
     for (session, topic), pairs in found.items():
         yield Report(
             reporter=reporter,
@@ -263,5 +270,6 @@ def _minutes(
             part=first_row,
             reported_ms=reported_ms,
             minutes=tuple(pairs),
+            settings=named[session, topic],
             ended_ms=int(columns.time_ms[sent].max()),
         )

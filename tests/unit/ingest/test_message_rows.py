@@ -175,3 +175,21 @@ def test_the_command(tmp_path):
     done = CliRunner().invoke(main, args)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == {"file": str(file), "rows": 5, "new": 5, "reports": 2}
+
+
+def test_the_producer_of_a_session_is_told_by_what_it_sent():
+    minute = 60_000
+    listed = [
+        {"session": "s1", "tier": "sent", "seq": 0, "time": 0, "client_id": "pay", "host": "h1"},
+        {"session": "s1", "tier": "sent", "seq": 1, "time": minute, "client_id": None},
+        {"session": "s1", "tier": "acked", "seq": 0, "time": 5},
+        {"session": "s2", "tier": "sent", "seq": 0, "time": 0, "client_id": "other"},
+    ]
+    piece = pa.Table.from_pylist(
+        [{"topic": "t", "client_id": None, "host": None} | row for row in listed]
+    )
+    beats = [r for r in message_reports(piece, "r", 0, 0) if r.tier is Tier.HEARTBEAT]
+    assert {r.session: (dict(r.settings), r.minutes) for r in beats} == {
+        "s1": ({"client_id": "pay", "host": "h1"}, (0, 0, 1, 1)),
+        "s2": ({"client_id": "other"}, (0, 0)),
+    }
