@@ -103,6 +103,7 @@ _SETTINGS = {**SETTINGS, "client.version": "client_version"}
 _LED = "max_by(leader, at) FILTER (WHERE leader >= 0) AS leader"
 _SECOND = f"CAST(floor(unix_timestamp(at) / {LEADERLESS_BUCKET_S}) * {LEADERLESS_BUCKET_S} AS long)"
 _WITHOUT = f"collect_set({_SECOND}) FILTER (WHERE leader < 0) AS without"
+_REPLICAS = "max_by(replicas, at) FILTER (WHERE leader < 0) AS replicas"
 _PAIRS = ", ".join(f"'{name}', CAST({column} AS string)" for name, column in _SETTINGS.items())
 _CONFIG = {
     "tag": f"'{CONFIG}'",
@@ -247,22 +248,26 @@ def _hours(found: Sequence[Any], keys: frozenset[str] | None) -> list[str]:
 
 
 def _leaders(states: DataFrame, found: Sequence[Any]) -> Leaders:
-    """Who led each partition that has signs, and when nobody did, by the cluster's answers."""
+    """Who led each partition that has signs, and when nobody did, by the cluster's answers.
+
+    A client that lost a broker names no partition: for it, all that nobody led.
+    """
     topics = sorted({row["topic"] for row in found if row["topic"]})
-    if not topics:
-        return Leaders()
+    asked = F.col("topic").isin(topics)
+    if any(not row["topic"] for row in found):
+        asked |= F.col("leader") < 0
     times = [row["hour"].astimezone(UTC) for row in found]
     at = F.col("at")
     near = (at >= F.lit(min(times))) & (at < F.lit(max(times) + 2 * _ONE_HOUR))
     bucket = F.expr(f"floor(unix_timestamp(at) / {LEADER_BUCKET_S})").alias("bucket")
-    each = states.where(near & F.col("topic").isin(topics)).groupBy(
-        "cluster", "topic", "partition", bucket
-    )
-    answers = each.agg(F.expr(_LED), F.expr(_WITHOUT)).collect()
+    each = states.where(near & asked).groupBy("cluster", "topic", "partition", bucket)
+    answers = each.agg(F.expr(_LED), F.expr(_WITHOUT), F.expr(_REPLICAS)).collect()
     by_place = {(r["cluster"], r["topic"], r["partition"], r["bucket"]): r for r in answers}
+    alone = {place: r for place, r in by_place.items() if r["without"]}
     return Leaders(
         {place: r["leader"] for place, r in by_place.items() if r["leader"] is not None},
-        {place: sorted(r["without"]) for place, r in by_place.items() if r["without"]},
+        {place: sorted(r["without"]) for place, r in alone.items()},
+        {place: sorted(r["replicas"] or ()) for place, r in alone.items()},
     )
 
 

@@ -245,14 +245,17 @@ def _keep_waiting(chains: Sequence[Chain], leaderless: Sequence[Sign]) -> None:
     """A batch that has no broker to go to prints nothing: others speak of it.
 
     Connection failures, where its own broker cannot be reached; and the cluster, where it says
-    that the partition has no leader: then the client does not even try.
+    that the partition has no leader: then the client does not even try. A client that was only
+    cut off from a broker waits while a partition of that broker has no leader.
     """
     failures = (s for c in chains for s in c.signs if s.kind == CONNECTION_FAILURE)
     spoken = sorted([*failures, *leaderless], key=_order)
     times = [s.at for s in spoken]
-    for chain in (c for c in chains if c.first.kind == RETRY):
+    for chain in (c for c in chains if c.first.kind in (RETRY, CONNECTION_FAILURE)):
+        cut_off = chain.first.kind == CONNECTION_FAILURE
+        patience = chain.last.at + _ASKED_AGAIN if cut_off else chain.quiet_at
         for sign in spoken[bisect_left(times, chain.last.at) :]:
-            if sign.at > min(chain.quiet_at, chain.lives_until()):
+            if sign.at > min(max(chain.quiet_at, patience), chain.lives_until()):
                 break
             if _keeps_waiting(chain, sign):
                 chain.companions.append(sign)
@@ -261,8 +264,11 @@ def _keep_waiting(chains: Sequence[Chain], leaderless: Sequence[Sign]) -> None:
 
 def _keeps_waiting(chain: Chain, sign: Sign) -> bool:
     """While its broker cannot be reached, the announced retry is not even sent."""
+    first = chain.first
+    if first.kind == CONNECTION_FAILURE:
+        return sign.kind == NO_LEADER and sign.node is not None and sign.node == first.node
     if sign.kind == NO_LEADER:
-        return (sign.topic, sign.partition) == (chain.first.topic, chain.first.partition)
+        return (sign.topic, sign.partition) == (first.topic, first.partition)
     return chain.last.waited and chain.last.node in (None, sign.node)
 
 

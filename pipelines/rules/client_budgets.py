@@ -16,6 +16,7 @@ from pipelines.rules.audit_trail import Audits
 from pipelines.rules.budget import Budget, budgets_of
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import (
+    CONNECTION_FAILURE,
     LONGEST,
     NO_LEADER,
     QUEUE_TIME,
@@ -56,6 +57,8 @@ class Leaders:
     """Who led, in each five minutes."""
     without: Mapping[Place, Sequence[int]] = field(default_factory=dict)
     """When nobody led in each five minutes: epoch seconds."""
+    replicas: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """The brokers that could lead, where nobody did."""
 
 
 EVENT, CONFIG, ERRORS, RETRIES, QUEUE, AUDIT = (
@@ -109,7 +112,7 @@ def budgets_of_hour(
             for tag in (ERRORS, RETRIES, QUEUE)
         }
         signs = [_of_version(_sign(row, leaders.known), known) for row in by_host[host]]
-        signs += _leaderless(signs, wanted.cluster, leaders.without)
+        signs += _leaderless(signs, wanted.cluster, leaders)
         signs += _queue_signs(metrics[QUEUE], known)
         budgets = budgets_of(
             signs,
@@ -177,23 +180,26 @@ def _of_version(sign: Sign, known: Sequence[ProducerSettings]) -> Sign:
     return replace(sign, retriable=retriable(sign.error, version))
 
 
-def _leaderless(
-    signs: Sequence[Sign], cluster: str, without: Mapping[Place, Sequence[int]]
-) -> list[Sign]:
-    """The answers that a partition of these *signs* has no leader."""
+def _leaderless(signs: Sequence[Sign], cluster: str, leaders: Leaders) -> list[Sign]:
+    """The answers that nobody leads: a partition of these *signs*, or one of a broker in them."""
     places = {(cluster, s.topic, s.partition) for s in signs if s.topic}
-    return [
-        Sign(
-            key=f"cluster_states/{place[1]}-{place[2]}/{second}",
-            kind=NO_LEADER,
-            at=datetime.fromtimestamp(second, UTC),
-            topic=place[1],
-            partition=place[2],
-        )
-        for place, seconds in without.items()
-        if place[:3] in places
-        for second in seconds
-    ]
+    lost = {s.node for s in signs if s.kind == CONNECTION_FAILURE and s.node is not None}
+    found = []
+    for place, seconds in leaders.without.items():
+        if place[0] != cluster:
+            continue
+        if place[:3] in places:
+            found += [_no_leader(place, second) for second in seconds]
+        for node in sorted(lost.intersection(leaders.replicas.get(place, ()))):
+            found += [replace(_no_leader(place, second), node=node) for second in seconds]
+    return found
+
+
+def _no_leader(place: Place, second: int) -> Sign:
+    _, topic, partition, _ = place
+    key = f"cluster_states/{topic}-{partition}/{second}"
+    at = datetime.fromtimestamp(second, UTC)
+    return Sign(key, NO_LEADER, at, topic, partition)
 
 
 def _sample(row: Mapping[str, Any]) -> CounterSample:

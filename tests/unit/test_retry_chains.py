@@ -146,9 +146,9 @@ def test_a_batch_that_cannot_be_sent_is_kept_waiting_by_connection_failures() ->
     assert len(chain.companions) == 89
 
 
-def no_leader(second: float, partition: int = 3) -> Sign:
+def no_leader(second: float, partition: int = 3, node: int | None = None) -> Sign:
     key, at = f"cluster/{partition}/{second}", NOON + timedelta(seconds=second)
-    return Sign(key, NO_LEADER, at, topic="orders", partition=partition)
+    return Sign(key, NO_LEADER, at, topic="orders", partition=partition, node=node)
 
 
 LEADERLESS = [
@@ -167,6 +167,28 @@ LEADERLESS = [
 def test_a_batch_without_a_leader_waits_without_a_word(answers, quiet) -> None:
     retry = line(0, MAX - 1, 1, error="NETWORK_EXCEPTION")
     (chain,) = chains_of([retry, *answers], [DEFAULTS])
+    assert (chain.quiet_at - NOON).total_seconds() == pytest.approx(quiet)
+
+
+CUT_OFF = [
+    # case, answers that a partition of a broker has no leader -> quiet after
+    ("nobody was asked", [], 12.0),
+    ("a partition of another broker", [no_leader(10, node=1)], 12.0),
+    ("one of its partitions, asked every 30 s", [no_leader(n, node=2) for n in (30, 60)], 105.0),
+    ("for as long as it lives", [no_leader(n, node=2) for n in range(10, 200, 30)], 145.0),
+    ("long after the last failure", [no_leader(50, node=2)], 12.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("answers", "quiet"), [c[1:] for c in CUT_OFF], ids=[c[0] for c in CUT_OFF]
+)
+def test_a_client_cut_off_from_a_broker_waits_while_nobody_leads_its_partitions(
+    answers, quiet
+) -> None:
+    """As seen with real clients: between two batches, a broker that stops leaves no retry line."""
+    failure = Sign("k", "connection_failure", NOON, node=2)
+    (chain,) = chains_of([failure, *answers], [DEFAULTS])
     assert (chain.quiet_at - NOON).total_seconds() == pytest.approx(quiet)
 
 
