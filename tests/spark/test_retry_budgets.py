@@ -55,11 +55,12 @@ def sample(metric: str, when: datetime, value: float, increase: float | None, **
     return {**row, **more}
 
 
-def led(when: datetime, leader: int) -> dict:
-    return {
+def led(when: datetime, leader: int, **more) -> dict:
+    row = {
         "cluster": "c", "source": "cluster", "topic": "pay", "topic_id": "t", "partition": 0,
         "at": when, "leader": leader, "read_at": when, "day": day_of(when),
     }  # fmt: skip
+    return {**row, **more}
 
 
 def audited(reports: list[Report]) -> list[dict]:
@@ -185,10 +186,13 @@ def test_what_is_joined(spark, tmp_path):
     lines = [retry(NOON + timedelta(seconds=n), MAX - 1 - n, n) for n in range(5)]
     unknown = [retry(NOON, MAX - 1, 1, client_id="web", event_key="w", partition=9)]
     listed = [retry(NOON, 2, 1, client_id="batch-7", event_key="b", topic="jobs")]
+    lost = {"kind": "connection_failure", "topic": None, "partition": None, "error": None}
+    lost |= {"attempts_left": None, "node": 5, "client_id": "cut-off", "event_key": "c"}
+    alone = led(NOON + timedelta(seconds=30), -1, topic="elsewhere", replicas=[5])
     add(lake, spark, {
-        PRODUCER_EVENTS.name: [*lines, *unknown, *listed],
+        PRODUCER_EVENTS.name: [*lines, *unknown, *listed, retry(NOON, 0, 1, **lost)],
         CLIENT_CONFIGS.name: [config(NOON - timedelta(days=3))],
-        CLUSTER_STATES.name: [led(NOON + timedelta(seconds=30), 2)],
+        CLUSTER_STATES.name: [led(NOON + timedelta(seconds=30), 2), alone],
         CLIENT_METRICS.name: [
             sample("record-retry-total", NOON + timedelta(seconds=15), 48.0, 48.0)
         ],
@@ -206,6 +210,8 @@ def test_what_is_joined(spark, tmp_path):
     assert by_client["batch-7"]["attempts_left"] == 2
     assert by_client["batch-7"]["retries"] == 3
     assert "inventory/batch-*" in by_client["batch-7"]["evidence"]
+    # Nobody leads a partition of the broker it lost: it may wait without a word.
+    assert by_client["cut-off"]["quiet_at"] == NOON + timedelta(seconds=75)
 
 
 def test_metrics_without_chains_touch_nothing(spark, tmp_path):
