@@ -21,7 +21,7 @@ servers: setup  ## the servers the tests run against, from Debian's packages (ne
 airflow-env:  ## Airflow in an environment of its own (.venv-airflow)
 	@bash scripts/airflow_env.sh
 
-demo: setup  ## a recorded real incident through everything, offline, about two minutes
+demo: setup  ## a recorded real incident through everything, offline, about a minute
 	@$(BIN)/acktrail demo
 
 test: setup servers  ## every test: unit, laws, Spark, real servers, real Airflow
