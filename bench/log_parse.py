@@ -115,12 +115,13 @@ def _best(work: Callable[[], int], times: int = 2) -> tuple[float, int]:
 
 def _spark(lake: Lake, files: list[str], scratch: Path) -> tuple[float, int, float, int]:
     """The job itself, twice into fresh tables after a smaller run that warms the JVM; then SQL."""
+    table = Path(lake.path(JOB.output))
+    shutil.rmtree(table, ignore_errors=True)  # of kept lines; then all of them are new
     spark = session.build("local[2]", long_job=runner.is_long([JOB], lake))
     try:
         small = Lake(scratch / "small")
         small.append(LOG_RECORDS, _records(0, min(LINE_COUNT, _CHUNK)))
         runner.run(JOB, small, lambda: spark, AT)
-        table = Path(lake.path(JOB.output))
 
         def whole() -> int:
             shutil.rmtree(table, ignore_errors=True)
