@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from acktrail.commands.options import format_option, open_lake, settings_options
+from acktrail.commands.options import format_option, lake_to_ask, settings_options
 from acktrail.errors import ConfigError
 from acktrail.output import write_rows
 from acktrail.settings import Loaded
@@ -58,7 +58,7 @@ def list_alerts(loaded: Loaded, everything: bool, output: str) -> None:
     from expectations.alert import OPEN
     from expectations.outbox import Outbox
 
-    alerts = sorted(Outbox(open_lake(loaded)).alerts().values(), key=lambda a: a.starts_at)
+    alerts = sorted(Outbox(lake_to_ask(loaded)).alerts().values(), key=lambda a: a.starts_at)
     shown = [
         {**a.row(), "delivered": ", ".join(a.delivered), "summary": a.annotations.get("summary")}
         for a in alerts
@@ -82,7 +82,7 @@ def send(loaded: Loaded) -> None:
 
     settings = loaded.settings.alerts
     interval = timedelta(seconds=settings.interval_s)
-    delivery = Outbox(open_lake(loaded)).deliver(receivers(settings), datetime.now(UTC), interval)
+    delivery = Outbox(lake_to_ask(loaded)).deliver(receivers(settings), datetime.now(UTC), interval)
     click.echo(f"{delivery.delivered} change(s) delivered, {delivery.waiting} waiting.", err=True)
     delivery.require()
 

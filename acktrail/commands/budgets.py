@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.commands.options import as_of_option, format_option, open_lake, settings_options
+from acktrail.commands.options import as_of_option, format_option, lake_to_ask, settings_options
 from acktrail.output import write_rows
 from acktrail.settings import Loaded
 
@@ -54,8 +54,9 @@ def command(
         acktrail budgets --lake ./lake --fleet
     """
     from acktrail.commands.budget_rows import look_back, read_budgets, read_fronts
+    from acktrail.contracts.gold import RETRY_BUDGETS
 
-    lake = open_lake(loaded)
+    lake = lake_to_ask(loaded, RETRY_BUDGETS)
     found = read_budgets(lake, as_of - look_back(hours), as_of)
     if fleet:
         fronts = read_fronts(lake, found, as_of)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.commands.options import as_of_option, format_option, open_lake, settings_options
+from acktrail.commands.options import as_of_option, format_option, lake_to_keep, settings_options
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.errors import ChecksFailed
 from acktrail.output import write_rows
@@ -51,7 +51,7 @@ def command(
         acktrail check --lake ./lake --as-of 2026-01-31T12:00Z --format json
         acktrail check --policy policy.yaml --docs ./data-docs
     """
-    lake = open_lake(loaded)
+    lake = lake_to_keep(loaded)
     alerts = loaded.settings.alerts
     from expectations.ask import ask, is_history
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from acktrail.commands.options import format_option, open_lake, settings_options
+from acktrail.commands.options import format_option, lake_to_ask, settings_options
 from acktrail.output import moment, write_rows
 from acktrail.settings import Loaded
 
@@ -38,7 +38,7 @@ def command(loaded: Loaded, loss: str, seconds: int, output: str) -> None:
     from acktrail.answers.books import events_of, incident_named
     from acktrail.answers.timeline import COLUMNS, timeline
 
-    lake = open_lake(loaded)
+    lake = lake_to_ask(loaded)
     incident = incident_named(lake, loss)
     rows = timeline(lake, incident, timedelta(seconds=seconds))
     if output != "text":

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from acktrail.commands.options import as_of_option, format_option, open_lake, settings_options
+from acktrail.commands.options import as_of_option, format_option, lake_to_keep, settings_options
 from acktrail.commands.run import SparkOnDemand
 from acktrail.contracts import TABLES, Table, table_named
 from acktrail.errors import UsageError
@@ -43,7 +43,7 @@ def tables(loaded: Loaded, output: str) -> None:
     """
     from acktrail import housekeeping
 
-    found = [asdict(size) for size in housekeeping.sizes(open_lake(loaded))]
+    found = [asdict(size) for size in housekeeping.sizes(lake_to_keep(loaded))]
     write_rows(found, ("table", "layer", "version", "rows", "files", "bytes"), output)
 
 
@@ -61,7 +61,7 @@ def optimize(loaded: Loaded, names: tuple[str, ...], output: str) -> None:
     """
     from acktrail import housekeeping
 
-    lake = open_lake(loaded)
+    lake = lake_to_keep(loaded)
     with SparkOnDemand(loaded) as spark:
 
         def one(table: Table) -> dict[str, int]:
@@ -89,7 +89,7 @@ def expire(loaded: Loaded, names: tuple[str, ...], as_of: datetime, output: str)
     """
     from acktrail import housekeeping
 
-    lake = open_lake(loaded)
+    lake = lake_to_keep(loaded)
     with SparkOnDemand(loaded) as spark:
 
         def one(table: Table) -> dict[str, int]:
@@ -119,7 +119,7 @@ def vacuum(loaded: Loaded, names: tuple[str, ...], output: str) -> None:
     """
     from acktrail import housekeeping
 
-    lake = open_lake(loaded)
+    lake = lake_to_keep(loaded)
     _each(names, lambda table: housekeeping.vacuum(lake, table), output)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from acktrail.commands.options import format_option, open_lake, settings_options
+from acktrail.commands.options import format_option, lake_to_ask, settings_options
 from acktrail.output import write_rows
 from acktrail.settings import Loaded
 from acktrail.window import instant
@@ -43,10 +43,11 @@ def command(
         acktrail ledger --lake ./lake --topic payments --blocks --format csv
     """
     from acktrail.answers import books
+    from acktrail.contracts.gold import DELIVERY_LEDGER
 
     wanted = books.Wanted(cluster, topic, instant(since) if since else None)
     by = ("cluster", "topic", "group", "client_id", *(("session", "block") if blocks else ()))
-    rows = books.accounts(open_lake(loaded), wanted, by)
+    rows = books.accounts(lake_to_ask(loaded, DELIVERY_LEDGER), wanted, by)
     full = books.BLOCK_COLUMNS if blocks else books.LEDGER_COLUMNS
     brief = (*(("session", "block") if blocks else ()), *_SHOWN)
     write_rows(rows, brief if output == "text" else full, output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from acktrail.commands.options import format_option, open_lake, settings_options
+from acktrail.commands.options import format_option, lake_to_ask, settings_options
 from acktrail.output import write_rows
 from acktrail.settings import Loaded
 from acktrail.window import instant
@@ -34,9 +34,10 @@ def command(
         acktrail losses --lake ./lake --topic payments --ranges --format json
     """
     from acktrail.answers import books
+    from acktrail.contracts.gold import LOSS_EVENTS, LOSS_INCIDENTS
 
     wanted = books.Wanted(cluster, topic, instant(since) if since else None)
-    lake = open_lake(loaded)
+    lake = lake_to_ask(loaded, LOSS_EVENTS if ranges else LOSS_INCIDENTS)
     if ranges:
         write_rows(books.events(lake, wanted), books.EVENT_COLUMNS, output)
     elif output == "text":

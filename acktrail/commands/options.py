@@ -11,6 +11,7 @@ import click
 from acktrail.window import instant
 
 if TYPE_CHECKING:
+    from acktrail.contracts import Table
     from acktrail.lake import Lake
     from acktrail.settings import Loaded
 
@@ -70,3 +71,33 @@ def open_lake(loaded: Loaded) -> Lake:
     uri = loaded.require("lake.uri")
     options = loaded.settings.lake.storage_options
     return Lake(uri, {key: value.get_secret_value() for key, value in options.items()})
+
+
+def lake_to_ask(loaded: Loaded, table: Table | None = None) -> Lake:
+    """As *open_lake*, for questions: an answer from nothing would look like good news.
+
+    UsageError where there is no table at all; where only the asked *table* was never made, that
+    is said.
+    """
+    from acktrail.errors import UsageError
+
+    lake = open_lake(loaded)
+    if lake.is_empty():
+        raise UsageError(
+            f"There is no table at {lake.uri}, so there is nothing to answer from. Is --lake (or "
+            "`lake.uri`) right? `acktrail agent` and `acktrail ingest` write the first ones."
+        )
+    if table is not None and not lake.exists(table):
+        click.echo(
+            f"{table.name} was never made: `acktrail run` makes it once there is evidence for it.",
+            err=True,
+        )
+    return lake
+
+
+def lake_to_keep(loaded: Loaded) -> Lake:
+    """As *open_lake*, for what a scheduler may run before any agent has: an empty one is told."""
+    lake = open_lake(loaded)
+    if lake.is_empty():
+        click.echo(f"There is no table at {lake.uri} yet: is it the lake you mean?", err=True)
+    return lake

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.commands.options import as_of_option, format_option, open_lake, settings_options
+from acktrail.commands.options import as_of_option, format_option, lake_to_keep, settings_options
 from acktrail.output import write_rows
 from acktrail.progress import Progress
 from acktrail.settings import Loaded
@@ -56,7 +56,7 @@ def command(
 
     chosen = jobs_named(jobs)
     window = Window.parse(rebuild) if rebuild else None
-    lake = open_lake(loaded)
+    lake = lake_to_keep(loaded)
     options = job_options(loaded)
     long_job = runner.is_long(chosen, lake, rebuild=window is not None)
     spark_on_demand = SparkOnDemand(loaded, master, long_job=long_job)

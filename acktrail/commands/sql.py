@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from acktrail.commands.options import format_option, open_lake, settings_options
+from acktrail.commands.options import format_option, lake_to_ask, settings_options
 from acktrail.commands.run import SparkOnDemand
 from acktrail.output import write_rows
 from acktrail.settings import Loaded
@@ -32,7 +32,7 @@ def command(loaded: Loaded, query: str, limit: int, master: str | None, output: 
     from pipelines import adhoc
 
     text = sys.stdin.read() if query == "-" else query
-    lake = open_lake(loaded)
+    lake = lake_to_ask(loaded)
     with SparkOnDemand(loaded, master) as spark:
         frame = adhoc.query(spark(), lake, text)
         wanted = frame.limit(limit + 1) if limit else frame

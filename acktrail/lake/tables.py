@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
-from acktrail.contracts import Table
+from acktrail.contracts import TABLES, Table
 from acktrail.contracts.arrow import conform, schema
 from acktrail.crashpoints import crash_point
 from acktrail.errors import ConfigError, LakeBusy, LakeDamaged
@@ -147,6 +147,10 @@ class Lake:
     def exists(self, table: Table) -> bool:
         """Whether the table has been written."""
         return self.open(table) is not None
+
+    def is_empty(self) -> bool:
+        """Whether no table was ever written here: nothing is, or it is not a lake."""
+        return not any(self._is_table(table, self.path(table)) for table in TABLES)
 
     def version(self, table: Table) -> int | None:
         """The table's newest version; None where it does not exist yet."""

@@ -108,8 +108,10 @@ def test_the_fleet_in_one_sentence(lake: Lake) -> None:
 
 
 def test_a_lake_without_budgets_says_so(tmp_path) -> None:
-    assert said(Lake(tmp_path)) == "No retry budget burns.\n"
-    assert said(Lake(tmp_path), "--fleet") == "No producer burns its budget.\n"
+    lake = Lake(tmp_path)
+    lake.create(RETRY_BUDGETS)
+    assert said(lake) == "No retry budget burns.\n"
+    assert said(lake, "--fleet") == "No producer burns its budget.\n"
 
 
 def test_no_spark_is_imported(lake: Lake) -> None:

@@ -1,0 +1,75 @@
+"""A lake that is not there: a mistyped name must never look like good news."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from acktrail.cli import main
+from acktrail.contracts.arrow import rows
+from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS, RETRY_BUDGETS
+from acktrail.contracts.runs import RUNS
+from acktrail.errors import UsageError
+from acktrail.lake import Lake
+
+QUESTIONS = {
+    "budgets": ["budgets"],
+    "losses": ["losses"],
+    "ledger": ["ledger"],
+    "explain": ["explain", "3f9c"],
+    "alerts list": ["alerts", "list"],
+    "alerts send": ["alerts", "send"],
+    "sql": ["sql", "SELECT 1"],
+}
+UPKEEP = {
+    "check": ["check"],
+    "run": ["run"],
+    "lake tables": ["lake", "tables"],
+    "lake expire": ["lake", "expire"],
+    "lake vacuum": ["lake", "vacuum"],
+}
+
+
+@pytest.mark.parametrize("words", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_question_is_refused(words, tmp_path):
+    done = CliRunner().invoke(main, [*words, "--lake", str(tmp_path / "laek")])
+    assert isinstance(done.exception, UsageError) or done.exit_code == UsageError.exit_code
+    assert not done.stdout
+    assert "There is no table at" in done.stderr + str(done.exception)
+    assert not (tmp_path / "laek").exists()
+
+
+@pytest.mark.parametrize("words", UPKEEP.values(), ids=UPKEEP)
+def test_what_a_scheduler_runs_goes_on_and_says_it(words, tmp_path):
+    done = CliRunner().invoke(main, [*words, "--lake", str(tmp_path / "laek")])
+    assert done.exit_code == 0
+    assert "There is no table at" in done.stderr
+
+
+def test_one_table_makes_a_lake(tmp_path):
+    lake = Lake(tmp_path)
+    assert lake.is_empty()
+    lake.append(RUNS, rows(RUNS, []))
+    assert lake.is_empty(), "nothing was written"
+    lake.create(RUNS)
+    assert not lake.is_empty()
+    done = CliRunner().invoke(main, ["alerts", "list", "--lake", lake.uri])
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+MADE_BY_JOBS = {
+    "budgets": RETRY_BUDGETS,
+    "losses": LOSS_INCIDENTS,
+    "ledger": DELIVERY_LEDGER,
+}
+
+
+@pytest.mark.parametrize(("command", "table"), MADE_BY_JOBS.items(), ids=MADE_BY_JOBS)
+def test_an_answer_no_run_has_made_yet_is_told(command, table, tmp_path):
+    lake = Lake(tmp_path)
+    lake.create(RUNS)
+    before = CliRunner().invoke(main, [command, "--lake", lake.uri])
+    assert (before.exit_code, before.stderr.split()[0]) == (0, table.name)
+    lake.create(table)
+    after = CliRunner().invoke(main, [command, "--lake", lake.uri])
+    assert (after.exit_code, after.stderr) == (0, "")
