@@ -72,13 +72,19 @@ def _from_reports(lake: Lake, spark: Any) -> set[tuple[str, int]]:
     from pipelines.gold.delivery_ledger import balance
     from pipelines.job import Options
     from pipelines.rules.accounts import unpack_findings
+    from pipelines.silver import audit_parts
     from pipelines.silver.audit_blocks import fold_parts
-    from pipelines.silver.audit_parts import place_reports
+    from pipelines.spark_schema import loose
 
     others = (CLUSTER_STATES, GROUP_OFFSETS, CLUSTER_CONFIGS)
     empty = {table.name: runner.whole(spark, lake, table) for table in others}
     read = runner.whole(spark, lake, AUDIT_REPORTS)
-    parts = place_reports(read, Options()).drop("_dropped").cache()
+    place = audit_parts.reader(Options())
+    parts = read.select(*audit_parts.COLUMNS).mapInArrow(
+        lambda batches: (rows for batch in batches for rows in place(batch).rows),
+        loose(audit_parts.JOB.output),
+    )
+    parts.cache()
     blocks = fold_parts({"audit_parts": parts}, None, Options()).drop("bitmap").cache()
     inputs = {"audit_parts": parts, "audit_blocks": blocks, **empty}
     ledger = balance(inputs, None, Options())

@@ -38,12 +38,12 @@ from pipelines.gold.loss_incidents import gather_incidents
 from pipelines.gold.offset_accounts import account_offsets, hours_of_answers
 from pipelines.gold.producer_reliability import hours_with_news, join_evidence
 from pipelines.gold.verdict_changes import note_changes
-from pipelines.job import Diff, Fold, Job, Map, everything
+from pipelines.job import Diff, Fold, Job, everything
+from pipelines.silver import audit_parts
 from pipelines.silver.audit_blocks import buckets_with_news, fold_parts
-from pipelines.silver.audit_parts import REASONS, place_reports
 
 BOOKS: tuple[Job, ...] = (
-    Map(AUDIT_REPORTS, AUDIT_PARTS, place_reports, REASONS),
+    audit_parts.JOB,
     Fold((AUDIT_PARTS,), AUDIT_BLOCKS, buckets_with_news, fold_parts),
     Fold(
         (AUDIT_BLOCKS, AUDIT_PARTS, CLUSTER_STATES, GROUP_OFFSETS, CLUSTER_CONFIGS),

@@ -1,10 +1,7 @@
 """The shapes of a job. A job writes one table, and holds no session, path or clock.
 
-*Map*: each new row of one input becomes rows of the output, or a counted drop. The transform
-returns the output's columns and one more, `_dropped`: null for a row that is kept, else the
-reason why its input row became nothing. Where one such row stands for many, `_dropped_rows` says
-for how many. An input row that becomes several rows marks all but
-the first with `_further` (any text), so that rows in = rows out - further + dropped.
+*Map*: each new row of one input becomes one row of the output or a counted drop, batch by batch, in
+Python; so rows in = rows out + dropped.
 
 *Fold*: looks across rows. `touched` says which partitions of the output the new evidence
 concerns; those are recomputed from the inputs by `transform` and replaced whole.
@@ -15,7 +12,7 @@ own past, and so the only one that a rebuild does not reproduce.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from acktrail.contracts import Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -74,14 +72,30 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Read:
+    """What the rows of one batch became: rows of the output, and drops by their reason."""
+
+    rows: Sequence[pa.RecordBatch]
+    dropped: Mapping[str, int]
+
+
+ReadBatch = Callable[["pa.RecordBatch"], Read]
+
+
+@dataclass(frozen=True)
 class Map:
-    """A job that turns each new row of one input into rows, or into a counted drop."""
+    """A job that turns each new row of one input into a row, or into a counted drop.
+
+    `reader(options)` is called once in every worker, and what it returns for each batch of the
+    input's *columns*.
+    """
 
     input: Table
+    columns: tuple[str, ...]
     output: Table
-    transform: Callable[[DataFrame, Options], DataFrame]
+    reader: Callable[[Options], ReadBatch]
     reasons: tuple[str, ...] = ()
-    """Every reason `_dropped` may hold."""
+    """Every reason a row may be dropped for."""
     shape: Literal["map"] = "map"
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -17,15 +17,16 @@ from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import RUNS
 from acktrail.crashpoints import crash_point
-from acktrail.errors import LakeBusy
-from acktrail.lake import Added, Lake
-from acktrail.window import Window
+from acktrail.errors import LakeBusy, PositionConflict
+from acktrail.lake import Added, Change, Lake, Position
+from acktrail.window import Window, day_of, hour_of
 from pipelines.job import Diff, Evidence, Fold, Job, Map, Options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pipelines.writing import Target
+    from pipelines.mapping import Span
+    from pipelines.writing import Target, Written
 
 SparkFactory = Callable[[], "SparkSession"]
 """Makes the session when it is first needed: a run with nothing new starts no JVM."""
@@ -42,7 +43,7 @@ LONG_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What one run of one job did: rows in = rows out - further + dropped, for a map."""
+    """What one run of one job did: rows in = rows out + dropped, for a map."""
 
     job: str
     shape: str
@@ -94,21 +95,19 @@ def run(
 
     session = spark()
     chosen = options or Options()
-    writing.create(session, lake, job.output)
     if isinstance(job, Map):
-        frame, target = _map_rows(job, session, lake, plan, chosen, rebuild)
-    elif isinstance(job, Fold):
-        frame, target = _fold_rows(job, session, lake, plan, chosen, rebuild)
+        written = _run_map(job, session, lake, plan, chosen, rebuild)
     else:
-        frame, target = _diff_rows(job, session, lake, plan, as_of)
-    crash_point("before_commit")
-    written = writing.commit(lake, job, plan.run, frame, target, plan.consumed)
+        writing.create(session, lake, job.output)
+        if isinstance(job, Fold):
+            frame, target = _fold_rows(job, session, lake, plan, chosen, rebuild)
+        else:
+            frame, target = _diff_rows(job, session, lake, plan, as_of)
+        crash_point("before_commit")
+        written = writing.commit(lake, job, plan.run, frame, target, plan.consumed)
     crash_point("after_commit")
     if lake.consumed(job.output, job.name) != plan.consumed:
-        raise LakeBusy(
-            f"{job.name}: another driver committed run {plan.run} first. "
-            "Nothing of this run was written; run again."
-        )
+        raise _overtaken(plan)
     counts = RunCounts(
         job=job.name,
         shape=job.shape,
@@ -146,7 +145,7 @@ def _plan(job: Job, lake: Lake) -> _Plan:
         added = lake.added(table, since.get(table.name))
         if added is not None:
             news[table.name] = added
-    lost = consumed is None and exists and lake.has_data(job.output)
+    lost = consumed is None and exists and bool(lake.files(job.output))
     gap = any(not added.complete for added in news.values())
     number = lake.position(job.output, job.name)
     return _Plan(job, 0 if number is None else number + 1, news, since, rebuild=lost or gap)
@@ -162,23 +161,53 @@ def _has_news(plan: _Plan) -> bool:
     return any(added.files or added.partitions for added in plan.news.values())
 
 
-def _map_rows(
+def _overtaken(plan: _Plan) -> LakeBusy:
+    return LakeBusy(
+        f"{plan.job.name}: another driver committed run {plan.run} first. "
+        "Nothing of this run was written; run again."
+    )
+
+
+def _run_map(
     job: Map,
     session: SparkSession,
     lake: Lake,
     plan: _Plan,
     options: Options,
     rebuild: Window | None,
-) -> tuple[DataFrame, Target]:
-    from pipelines import writing
+) -> Written:
+    from pipelines import mapping, writing
 
-    if plan.rebuild:
-        return job.transform(whole(session, lake, job.input), options), writing.ALL
-    if rebuild is not None:
-        target = writing.window(job.output, rebuild)
-        return job.transform(whole(session, lake, job.input), options), target
-    new = _files(session, lake, job.input, plan.news[job.input.name])
-    return job.transform(new, options), writing.APPEND
+    lake.create(job.output)
+    files = lake.files(job.input)
+    span = None
+    if rebuild is None and not plan.rebuild:
+        files = {name: files[name] for name in plan.news[job.input.name].files}
+        replaced = None
+    else:
+        span = _span(job.output, rebuild) if rebuild is not None else None
+        replaced = span.conditions if span is not None else ()
+    done = mapping.run_tasks(session, lake, job, files, options, span)
+    crash_point("before_commit")
+    began = None if plan.run == 0 else plan.run - 1
+    run_number = Position(job.name, began, plan.run)
+    said = {"userMetadata": writing.note(job, plan.run, plan.consumed)}
+    try:
+        lake.put(job.output, done.files, Change((run_number,), said, replaced))
+    except PositionConflict as error:
+        raise _overtaken(plan) from error
+    return writing.Written(done.rows, done.dropped)
+
+
+def _span(table: Table, window: Window) -> Span | None:
+    """What lies in *window*, where the partitions are hours or days; else all."""
+    from pipelines.mapping import Span
+
+    if not table.partition or table.partition[0] not in ("hour", "day"):
+        return None
+    spell = day_of if table.partition[0] == "day" else hour_of
+    last = window.end - timedelta(microseconds=1)
+    return Span(table.partition[0], spell(window.start), spell(last))
 
 
 def _fold_rows(
@@ -199,7 +228,7 @@ def _fold_rows(
         new={t.name: _files(session, lake, t, news[t.name]) for t in job.inputs if t.name in news},
         changed={name: _texts(added) for name, added in news.items()},
         inputs=inputs,
-        output=whole(session, lake, job.output) if lake.has_data(job.output) else None,
+        output=whole(session, lake, job.output) if lake.files(job.output) else None,
         options=options,
     )
     keys = job.touched(evidence)

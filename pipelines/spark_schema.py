@@ -31,10 +31,9 @@ def struct(table: Table) -> T.StructType:
     )
 
 
-def loose(table: Table, *extra: str) -> T.StructType:
-    """As `struct`, all nullable, with *extra* text columns: what a map's reader returns."""
-    fields = [T.StructField(c.name, _SPARK[c.kind]) for c in table.columns]
-    return T.StructType([*fields, *(T.StructField(name, T.StringType()) for name in extra)])
+def loose(table: Table) -> T.StructType:
+    """As `struct`, all nullable: what rules in Python return."""
+    return T.StructType([T.StructField(c.name, _SPARK[c.kind]) for c in table.columns])
 
 
 def conform(table: Table, frame: DataFrame) -> DataFrame:

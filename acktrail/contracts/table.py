@@ -31,8 +31,8 @@ class Column:
 class Table:
     """One table of the lake.
 
-    *writer* is the only engine that ever writes it. *partition* names columns; *retention_days*
-    is how long housekeeping keeps rows of it.
+    *writer* is the only engine that ever commits to it. *partition* names at most one column;
+    *retention_days* is how long housekeeping keeps rows of it.
     """
 
     name: str
@@ -48,6 +48,8 @@ class Table:
         names = [c.name for c in self.columns]
         if len(set(names)) != len(names):
             raise ValueError(f"{self.name}: a column is declared twice")
+        if len(self.partition) > 1:
+            raise ValueError(f"{self.name}: one column at most makes the partitions")
         for role, listed in (("grain", self.grain), ("partition", self.partition)):
             missing = [n for n in listed if n not in names]
             if missing:

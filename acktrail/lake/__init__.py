@@ -12,8 +12,8 @@ has consumed. It never starts a JVM.
 new, `positions` how far sources are, `guard` and `damage` refuse what cannot be trusted.
 """
 
-from acktrail.lake.changes import Added
+from acktrail.lake.changes import Added, Values
 from acktrail.lake.positions import Position, Standing
-from acktrail.lake.tables import ATTEMPTS, Lake
+from acktrail.lake.tables import ATTEMPTS, Change, Lake
 
-__all__ = ["ATTEMPTS", "Added", "Lake", "Position", "Standing"]
+__all__ = ["ATTEMPTS", "Added", "Change", "Lake", "Position", "Standing", "Values"]

@@ -24,6 +24,9 @@ POSITIONS = "positions"
 FILES = "files"
 """In our commits: how many files it adds."""
 
+MADE_ANEW = "Move the table's directory away: `acktrail run` makes it anew from bronze."
+"""The remedy for what jobs have made."""
+
 _UNREACHABLE = ("Permission denied", "timed out", "connection", "Connection", "dns error")
 
 
@@ -49,7 +52,9 @@ def check_entry(
     if wrong is None:
         return
     entry = entry_path(path, version)
-    if version == newest and actions is not None:
+    if table.layer == "silver":
+        remedy = MADE_ANEW
+    elif version == newest and actions is not None:
         remedy = (
             "Move this file away: the table then stands one commit earlier, and the agents read "
             "again what the commit held."
@@ -111,7 +116,7 @@ def explained(table: Table, path: str, error: Exception) -> AcktrailError:
     if any(sign in text for sign in _UNREACHABLE):
         return SourceUnavailable(f"{table.name}: the lake at {path} did not answer: {text}")
     if table.layer in ("silver", "gold"):
-        remedy = "Move the table's directory away: `acktrail run` makes it anew from bronze."
+        remedy = MADE_ANEW
     else:
         remedy = (
             "Restore the named file from a backup. Without one, move the table's directory away: "

@@ -15,18 +15,14 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.fs import DeltaStorageHandler
-from pyarrow import fs
 
-from acktrail.lake.data_files import native_files
+from acktrail.lake.data_files import files_below
 from acktrail.lake.guard import stored_schema
 
 
 def dataset(delta: DeltaTable, path: str, storage_options: Mapping[str, str]) -> ds.Dataset:
     """All files of *delta*, the table at *path*, each with what the log says of it."""
-    place = native_files(path)
-    if place is None:
-        place = fs.PyFileSystem(DeltaStorageHandler(path, dict(storage_options)))
+    place = files_below(path, storage_options)
     layout = ds.ParquetFileFormat(
         default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=True)
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from acktrail.contracts import TABLES, Table
 from acktrail.contracts.arrow import conform, schema
 from acktrail.crashpoints import crash_point
 from acktrail.errors import ConfigError, LakeBusy, LakeDamaged
-from acktrail.lake.changes import Added, added_since, current_files
+from acktrail.lake.changes import Added, Values, added_since, current_files
 from acktrail.lake.damage import (
     check_entry,
     commit_seal,
@@ -35,6 +36,17 @@ ATTEMPTS = 40
 """How often a commit is tried against other writers before LakeBusy."""
 CHECKPOINT_EVERY = 20
 """Commits between checkpoints: every commit reads the log back to the last one."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a commit does beside adding files."""
+
+    positions: Sequence[Position] = ()
+    said: Mapping[str, str] = field(default_factory=dict)
+    """Written beside the commit."""
+    replaced: Sequence[tuple[str, str, str]] | None = None
+    """Conditions on partitions whose files go (column, operator, text); empty: all, None: none."""
 
 
 class Lake:
@@ -64,18 +76,34 @@ class Lake:
         fitting = conform(table, rows)
         if not fitting.num_rows and not positions:
             return self.version(table) or 0
+        change = Change(positions, {"note": note} if note else {})
+        return self._commit(
+            table,
+            lambda: write_files(table, fitting, self.path(table), self.storage_options),
+            change,
+        )
+
+    def put(self, table: Table, files: Sequence[AddAction], change: Change) -> int:
+        """Make *files*, already written below the table, part of it; the new version.
+
+        PositionConflict as in `append`.
+        """
+        refuse_other_writer(table)
+        return self._commit(table, lambda: list(files), change)
+
+    def _commit(self, table: Table, write: Callable[[], list[AddAction]], change: Change) -> int:
         files: list[AddAction] | None = None
         for attempt in range(ATTEMPTS):
             delta = self.create(table)
-            require_positions(table, delta, positions)
+            require_positions(table, delta, change.positions)
             # A crash before the commit leaves at worst files that no commit names; after it, rows
             # and positions are both there.
             try:
                 self._add_columns(table, delta)
                 if files is None:
-                    files = write_files(table, fitting, self.path(table), self.storage_options)
+                    files = write()
                     crash_point("lake.files_written")
-                return _commit(table, delta, files, positions, note)
+                return _commit(table, delta, files, change)
             except CommitFailedError:
                 _back_off(attempt)
                 continue
@@ -191,10 +219,10 @@ class Lake:
         path = self.path(table)
         return added_since(delta, since, lambda version: actions_of(table, path, version))
 
-    def has_data(self, table: Table) -> bool:
-        """Whether the table holds any file."""
+    def files(self, table: Table) -> dict[str, Values]:
+        """Path to partition values of every file in the table now; none if not written yet."""
         delta = self.open(table)
-        return delta is not None and bool(current_files(delta))
+        return {} if delta is None else current_files(delta)
 
     def consumed(self, table: Table, job: str) -> dict[str, int] | None:
         """Input versions the last run of *job* has consumed; None where unknown: rebuild."""
@@ -264,27 +292,22 @@ def _noted(metadata: str | None) -> dict[str, Any]:
     return noted if isinstance(noted, dict) else {}
 
 
-def _commit(
-    table: Table,
-    delta: DeltaTable,
-    files: list[AddAction],
-    positions: Sequence[Position],
-    note: str,
-) -> int:
-    """Make *files* and *positions* part of the table, or neither; the version that has them.
+def _commit(table: Table, delta: DeltaTable, files: list[AddAction], change: Change) -> int:
+    """Make *files* and *change* part of the table, or neither; the version that has them.
 
     CommitFailedError: another writer has made that version.
     """
     read = int(delta.version())
-    seal = commit_seal(read, len(positions), len(files))
+    moved = [Transaction(p.app_id, p.reached) for p in change.positions]
     delta.create_write_transaction(
         list(files),
-        mode="append",
+        mode="append" if change.replaced is None else "overwrite",
         schema=schema(table),
         partition_by=list(table.partition),
+        partition_filters=list(change.replaced or ()) or None,
         commit_properties=CommitProperties(
-            app_transactions=[Transaction(p.app_id, p.reached) for p in positions] or None,
-            custom_metadata=seal | ({"note": note} if note else {}),
+            app_transactions=moved or None,
+            custom_metadata={**commit_seal(read, len(moved), len(files)), **change.said},
             max_commit_retries=0,
         ),
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from acktrail.contracts.arrow import schema
+from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.silver import AUDIT_PARTS
 from acktrail.wire import bucket_of, decode_runs
-from pipelines.job import Options
-from pipelines.spark_schema import loose
+from pipelines.job import Map, Options, Read, ReadBatch
 
 UNREADABLE = "unreadable_ids"
 WITHOUT_PLACE = "ids_without_block_or_session"
@@ -24,38 +23,35 @@ _TIMES = {"began_ms": "began_at", "ended_ms": "ended_at", "reported_ms": "report
 _COPIED = tuple(
     n for n in AUDIT_PARTS.names if n not in (*_TIMES, "bucket", "error", "topic_id")
 )  # fmt: skip
-_SCHEMA = pa.schema(
-    [*(f.with_nullable(True) for f in schema(AUDIT_PARTS)), pa.field("_dropped", pa.string())]
-)
+COLUMNS = (*_COPIED, "topic_id", "errors", *_TIMES.values())
+_SCHEMA = pa.schema([f.with_nullable(True) for f in schema(AUDIT_PARTS)])
 
 
-def place_reports(reports: DataFrame, _options: Options) -> DataFrame:
-    """Give every report its bucket; drop those whose ids cannot be read."""
-    wanted = [*_COPIED, "topic_id", "errors", *_TIMES.values()]
-    return reports.select(*wanted).mapInArrow(_place, loose(AUDIT_PARTS, "_dropped"))
+def reader(_options: Options) -> ReadBatch:
+    """Gives every report its bucket; drops those whose ids cannot be read."""
+    return _place
 
 
-def _place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        columns: dict[str, Any] = {name: batch.column(name) for name in (*_COPIED, "topic_id")}
-        for name, source in _TIMES.items():
-            instants = batch.column(source).cast(pa.timestamp("ms", tz="UTC"), safe=False)
-            columns[name] = instants.cast(pa.int64())
-        columns["error"] = pa.array([_error(e) for e in batch.column("errors").to_pylist()])
-        places: list[list[Any]] = [batch.column(n).to_pylist() for n in ("session", "block", "ids")]
-        columns["_dropped"] = pa.array(
-            [_flaw(*place) for place in zip(*places, strict=True)], pa.string()
-        )
-        columns["bucket"] = pa.array(
-            [
-                bucket_of(session, block) if session else OFFSETS
-                for session, block in zip(places[0], places[1], strict=True)
-            ],
-            pa.string(),
-        )
-        yield pa.RecordBatch.from_arrays(
-            [_cast(columns[f.name], f.type) for f in _SCHEMA], schema=_SCHEMA
-        )
+def _place(batch: pa.RecordBatch) -> Read:
+    columns: dict[str, Any] = {name: batch.column(name) for name in (*_COPIED, "topic_id")}
+    for name, source in _TIMES.items():
+        instants = batch.column(source).cast(pa.timestamp("ms", tz="UTC"), safe=False)
+        columns[name] = instants.cast(pa.int64())
+    columns["error"] = pa.array([_error(e) for e in batch.column("errors").to_pylist()])
+    places: list[list[Any]] = [batch.column(n).to_pylist() for n in ("session", "block", "ids")]
+    flaws = [_flaw(*place) for place in zip(*places, strict=True)]
+    columns["bucket"] = pa.array(
+        [
+            bucket_of(session, block) if session else OFFSETS
+            for session, block in zip(places[0], places[1], strict=True)
+        ],
+        pa.string(),
+    )
+    placed = pa.RecordBatch.from_arrays(
+        [_cast(columns[f.name], f.type) for f in _SCHEMA], schema=_SCHEMA
+    )
+    sound = pa.array([flaw is None for flaw in flaws], pa.bool_())
+    return Read([placed.filter(sound)], Counter(flaw for flaw in flaws if flaw is not None))
 
 
 def _cast(column: Any, kind: pa.DataType) -> Any:
@@ -77,3 +73,6 @@ def _flaw(session: str, block: int, ids: bytes | None) -> str | None:
     except ValueError:
         return UNREADABLE
     return None
+
+
+JOB = Map(AUDIT_REPORTS, COLUMNS, AUDIT_PARTS, reader, REASONS)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import UNREAD_RECORDS
-from pipelines.job import Map, Options
+from pipelines.job import Map, Options, ReadBatch
 from pipelines.reading.event import Unread
 from pipelines.reading.reader import UNREAD_WORDS
 from pipelines.reading.rows import Origin
-from pipelines.silver.log_events import NOTHING_HERE, read_unread
+from pipelines.silver.log_events import COLUMNS, NOTHING_HERE, unread_reader
 
 _SHOWN = 2000
 
 
-def keep_unread_records(records: DataFrame, _options: Options) -> DataFrame:
-    """Keep the records that hold an event's words and are no event."""
-    return read_unread(records, UNREAD_RECORDS, UNREAD_WORDS, _row)
+def reader(_options: Options) -> ReadBatch:
+    """Keeps the records that hold an event's words and are no event."""
+    return unread_reader(UNREAD_RECORDS, UNREAD_WORDS, _row)
 
 
 def _row(reading: Unread, text: str, origin: Origin) -> dict[str, Any]:
@@ -34,4 +32,4 @@ def _row(reading: Unread, text: str, origin: Origin) -> dict[str, Any]:
     }
 
 
-JOB = Map(LOG_RECORDS, UNREAD_RECORDS, keep_unread_records, reasons=(NOTHING_HERE,))
+JOB = Map(LOG_RECORDS, (*COLUMNS, "day"), UNREAD_RECORDS, reader, reasons=(NOTHING_HERE,))

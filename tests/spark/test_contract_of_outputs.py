@@ -6,20 +6,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
-from acktrail.contracts.silver import AUDIT_PARTS, UNREAD_RECORDS
-from acktrail.contracts.table import Column
+from acktrail.contracts.gold import LOSS_INCIDENTS
+from acktrail.contracts.silver import CLIENT_METRICS, UNREAD_RECORDS
 from acktrail.errors import ContractError
 from acktrail.lake import Lake
 from pipelines import runner
-from pipelines.job import Map, Options
-from pipelines.spark_schema import loose
+from pipelines.job import Fold, Job, Map, Read, everything
 
 NOW = datetime(2026, 1, 31, 7, tzinfo=UTC)
 
@@ -35,65 +34,118 @@ def lake(tmp_path: Path) -> Lake:
     return made
 
 
-def good(frame: DataFrame) -> DataFrame:
-    key = F.concat_ws("/", "source", "file_id", "position").alias("record_key")
-    kept = ("cluster", key, "source", "host", "path", F.lit("?").alias("reason"), "text", "day")
-    return frame.select(*kept)
+def refused(lake: Lake, spark: SparkSession, job: Job, complaint: str) -> None:
+    with pytest.raises(ContractError, match=complaint):
+        runner.run(job, lake, lambda: spark, NOW)
+    assert not lake.files(job.output)
+    assert lake.consumed(job.output, job.name) is None, "the refused run counts as done"
 
 
-CASES: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
+# -- folds: frames ------------------------------------------------------------------------------
+
+
+def fold(change: Callable[[DataFrame], DataFrame]) -> Fold:
+    def transform(inputs: dict[str, DataFrame], _keys: object, _options: object) -> DataFrame:
+        values = {
+            "cluster": "cluster", "source": "source", "series": "'s'", "metric": "'m'",
+            "at": "read_at", "value": "1.0D", "hour": "'2026-01-31T07'",
+        }  # fmt: skip
+        named = {n: v for n, v in values.items() if n in CLIENT_METRICS.names}
+        good = inputs[LOG_RECORDS.name].selectExpr(*(f"{v} AS `{n}`" for n, v in named.items()))
+        return change(good)
+
+    return Fold((LOG_RECORDS,), CLIENT_METRICS, everything, transform)
+
+
+FRAMES: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
     "a required column is missing": (
-        lambda f: good(f).drop("record_key"),
-        "missing columns: +record_key",
+        lambda f: f.drop("metric"),
+        "missing columns: +metric",
     ),
     "a column nobody declared": (
-        lambda f: good(f).withColumn("colour", F.lit("red")),
+        lambda f: f.withColumn("colour", F.lit("red")),
         "unexpected columns: +colour",
     ),
     "a number where text belongs": (
-        lambda f: good(f).withColumn("reason", F.lit(7)),
-        "reason is int, not string",
+        lambda f: f.withColumn("metric", F.lit(7)),
+        "metric is int, not string",
     ),
     "a required value is null": (
-        lambda f: good(f).withColumn("record_key", F.lit(None).cast("string")),
-        "unread_records.record_key is required, and a row has none",
+        lambda f: f.withColumn("metric", F.lit(None).cast("string")),
+        "client_metrics.metric is required, and a row has none",
     ),
 }
 
 
-def refused(lake: Lake, spark: SparkSession, job: Map, complaint: str) -> None:
-    with pytest.raises(ContractError, match=complaint):
-        runner.run(job, lake, lambda: spark, NOW)
-    assert not lake.has_data(job.output)
-    assert lake.consumed(job.output, job.name) is None, "the refused run counts as done"
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_an_output_that_breaks_its_contract_is_refused(
+@pytest.mark.parametrize("case", FRAMES)
+def test_a_frame_that_breaks_its_contract_is_refused(
     case: str, lake: Lake, spark: SparkSession
 ) -> None:
-    change, complaint = CASES[case]
-    refused(lake, spark, Map(LOG_RECORDS, UNREAD_RECORDS, lambda f, _o: change(f)), complaint)
-    right = Map(LOG_RECORDS, UNREAD_RECORDS, lambda f, _o: good(f))
-    assert runner.run(right, lake, lambda: spark, NOW).rows_out == 1, "mended, it goes through"
+    change, complaint = FRAMES[case]
+    refused(lake, spark, fold(change), complaint)
+    done = runner.run(fold(lambda f: f), lake, lambda: spark, NOW)
+    assert done.rows_out == 1, "mended, it goes through"
 
 
 def test_a_value_that_is_not_allowed_is_refused(lake: Lake, spark: SparkSession) -> None:
-    def strange(frame: DataFrame, _options: Options) -> DataFrame:
-        return frame.select(*(_surprising(frame, c) for c in AUDIT_PARTS.columns))
+    def strange(inputs: dict[str, DataFrame], _keys: object, _options: object) -> DataFrame:
+        fitting = {"string": "'1'", "long": "1L", "timestamp": "read_at", "boolean": "true"}
+        values = {c.name: fitting.get(c.kind, "NULL") for c in LOSS_INCIDENTS.columns}
+        values |= {
+            c.name: f"'{next(iter(c.values)).value}'" for c in LOSS_INCIDENTS.columns if c.values
+        }
+        values["cause"] = "'surprise'"
+        return inputs[LOG_RECORDS.name].selectExpr(*(f"{v} AS `{n}`" for n, v in values.items()))
 
-    complaint = "audit_parts.tier: not an allowed value: surprise"
-    refused(lake, spark, Map(LOG_RECORDS, AUDIT_PARTS, strange), complaint)
+    job = Fold((LOG_RECORDS,), LOSS_INCIDENTS, everything, strange)
+    refused(lake, spark, job, "loss_incidents.cause: not an allowed value: surprise")
 
 
-def _surprising(frame: DataFrame, column: Column) -> SparkColumn:
-    """Any fitting value for a required column, and a surprise for the tier."""
-    if column.name == "tier":
-        value = F.lit("surprise")
-    elif column.name in frame.columns:
-        value = F.col(column.name)
-    elif not column.required:
-        value = F.lit(None)
-    else:
-        value = F.lit(next(iter(column.values)).value if column.values else "1")
-    return value.cast(loose(AUDIT_PARTS)[column.name].dataType).alias(column.name)
+# -- maps: batches ------------------------------------------------------------------------------
+
+
+def mapped(change: Callable[[dict[str, list[object]]], object], dropped: str | None = None) -> Map:
+    def read(batch: pa.RecordBatch) -> Read:
+        n = batch.num_rows
+        made: dict[str, list[object]] = {
+            name: ["x"] * n for name in UNREAD_RECORDS.names if name != "day"
+        }
+        made["day"] = batch.column("day").to_pylist()
+        change(made)
+        return Read([pa.RecordBatch.from_pydict(made)], {dropped: 1} if dropped else {})
+
+    return Map(LOG_RECORDS, ("text", "day"), UNREAD_RECORDS, lambda _options: read)
+
+
+BATCHES: dict[str, tuple[Map, str]] = {
+    "a required column is missing": (
+        mapped(lambda made: made.pop("record_key")),
+        "missing columns: +record_key",
+    ),
+    "a column nobody declared": (
+        mapped(lambda made: made.update(colour=["red"])),
+        "unexpected columns: +colour",
+    ),
+    "text that is no text": (
+        mapped(lambda made: made.update(reason=[[1]])),
+        "unread_records.reason: list.* does not fit string",
+    ),
+    "a required value is null": (
+        mapped(lambda made: made.update(record_key=[None])),
+        "unread_records.record_key is required",
+    ),
+    "dropped for a reason it does not name": (
+        mapped(lambda _made: None, dropped="boredom"),
+        "a reason it does not name: boredom",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_a_batch_that_breaks_its_contract_is_refused(
+    case: str, lake: Lake, spark: SparkSession
+) -> None:
+    job, complaint = BATCHES[case]
+    refused(lake, spark, job, complaint)
+    done = runner.run(mapped(lambda _made: None), lake, lambda: spark, NOW)
+    assert done.rows_out == 1, "mended, it goes through"

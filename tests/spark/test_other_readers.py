@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 import duckdb_extension_delta
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
 
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.contracts.runs import COVERAGE
 from acktrail.contracts.silver import UNREAD_RECORDS
 from acktrail.lake import Lake
 from pipelines import runner
-from pipelines.job import Map, Options
+from pipelines.job import Fold, Map, Read
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 
 NOW = datetime(2026, 1, 31, 7, 8, 9, 123456, tzinfo=UTC)
 
@@ -35,7 +41,7 @@ def duck() -> duckdb.DuckDBPyConnection:
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """One table written by delta-rs, one by Spark, both in two partitions and several commits."""
+    """By an agent, by Spark's tasks, by Spark itself; in two partitions and several commits."""
     made = Lake(tmp_path_factory.mktemp("lake"))
     for start in (0, 3):
         records = [
@@ -46,17 +52,33 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
             for i in range(start, start + 3)
         ]  # fmt: skip
         made.append(LOG_RECORDS, rows(LOG_RECORDS, records))
-        runner.run(Map(LOG_RECORDS, UNREAD_RECORDS, _unread), made, lambda: spark, NOW)
+        runner.run(BY_TASKS, made, lambda: spark, NOW)
+        runner.run(BY_SPARK, made, lambda: spark, NOW)
     return made
 
 
-def _unread(frame: object, _options: Options) -> object:
-    key = F.concat_ws("/", "source", "file_id", "position").alias("record_key")
-    kept = ("cluster", key, "source", "host", "path", F.lit("?").alias("reason"), "text", "day")
-    return frame.select(*kept)  # type: ignore[attr-defined]
+def _unread(batch: pa.RecordBatch) -> Read:
+    read = [{"record_key": str(r.pop("position")), "reason": "?", **r} for r in batch.to_pylist()]
+    return Read([pa.RecordBatch.from_pylist(read)], {})
 
 
-@pytest.mark.parametrize("table", [LOG_RECORDS, UNREAD_RECORDS], ids=lambda t: t.name)
+def _counted(inputs: Mapping[str, DataFrame], _keys: object, _options: object) -> DataFrame:
+    return inputs[LOG_RECORDS.name].selectExpr(
+        "cluster", "source", "text AS subject", "'logs' AS kind", "day AS hour", "position AS rows",
+        "read_at AS first_at", "truncated AS closed",
+    )  # fmt: skip
+
+
+BY_TASKS = Map(
+    LOG_RECORDS,
+    ("cluster", "source", "position", "text", "day"),
+    UNREAD_RECORDS,
+    lambda _options: _unread,
+)
+BY_SPARK = Fold((LOG_RECORDS,), COVERAGE, lambda e: e.changed[LOG_RECORDS.name], _counted)
+
+
+@pytest.mark.parametrize("table", [LOG_RECORDS, UNREAD_RECORDS, COVERAGE], ids=lambda t: t.name)
 def test_duckdb_reads_what_we_wrote(
     duck: duckdb.DuckDBPyConnection, lake: Lake, table: Table
 ) -> None:
@@ -67,5 +89,6 @@ def test_duckdb_reads_what_we_wrote(
     order = [(name, "ascending") for name in table.grain]
     theirs, ours = (t.select(ours.column_names).sort_by(order) for t in (theirs, ours))
     assert theirs.cast(ours.schema).to_pylist() == ours.to_pylist()
-    days = duck.execute(f"SELECT day, count(*) FROM delta_scan('{path}') GROUP BY day ORDER BY day")
+    day = table.partition[0]
+    days = duck.execute(f"SELECT {day}, count(*) FROM delta_scan('{path}') GROUP BY 1 ORDER BY 1")
     assert days.fetchall() == [("2026-01-30", 3), ("2026-01-31", 3)]

@@ -18,12 +18,7 @@ from pipelines.reading.reader import read_record
 from pipelines.reading.rows import Origin, producer_row
 from pipelines.silver.common_lines import read_common
 
-OUT = pa.schema(
-    [
-        *(pa.field(f.name, f.type) for f in schema(PRODUCER_EVENTS)),
-        pa.field("_dropped", pa.string()),
-    ]
-)
+OUT = pa.schema([pa.field(f.name, f.type) for f in schema(PRODUCER_EVENTS)])
 INPUT = pa.schema(
     [
         pa.field(n, pa.string())

@@ -1,0 +1,222 @@
+"""A map, run: Spark's tasks read files of its input and write those of its output, by Arrow.
+
+Each task is given file names, and answers with the names of what it wrote; no row passes through
+the JVM. A task that fails, or is done twice, leaves at worst files that no commit names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from acktrail import errors
+from acktrail.contracts import Table
+from acktrail.contracts.arrow import conform, schema
+from acktrail.errors import AcktrailError, ContractError
+from acktrail.lake import Lake, Values
+from acktrail.lake.damage import explained
+from acktrail.lake.data_files import files_below, write_files
+from pipelines.job import Map, Options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OUTSIDE = "outside_window"
+"""Dropped: the row belongs to a partition that this run does not make anew."""
+BATCH_ROWS = 40_000
+BATCH_BYTES = 64 << 20
+FILE_BYTES = 128 << 20
+"""How much a task gathers, as Arrow, before it writes a file."""
+TASKS_PER_CORE = 4
+
+
+@dataclass(frozen=True)
+class Span:
+    """The partitions a run makes anew, from *first* to *last*."""
+
+    column: str
+    first: str
+    last: str
+
+    @property
+    def conditions(self) -> list[tuple[str, str, str]]:
+        """As the lake wants them said."""
+        return [(self.column, ">=", self.first), (self.column, "<=", self.last)]
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of the input: its path below the table, and its partition."""
+
+    path: str
+    values: Values
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a worker needs to know."""
+
+    job: Map
+    options: Options
+    source: str
+    target: str
+    storage_options: Mapping[str, str]
+    span: Span | None
+    shares: Sequence[Sequence[File]]
+
+
+@dataclass
+class Done:
+    """What the tasks of a run wrote and dropped."""
+
+    files: list[AddAction] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def rows(self) -> int:
+        """Rows written."""
+        return sum(json.loads(file.stats)["numRecords"] for file in self.files)
+
+
+def run_tasks(
+    session: SparkSession,
+    lake: Lake,
+    job: Map,
+    files: Mapping[str, Values],
+    options: Options,
+    span: Span | None = None,
+) -> Done:
+    """Read *files* of the job's input and write what they become; nothing is committed."""
+    done = Done()
+    if not files:
+        return done
+    most = session.sparkContext.defaultParallelism * TASKS_PER_CORE
+    shares = shared_out(files, most)
+    task = Task(
+        job,
+        options,
+        lake.path(job.input),
+        lake.path(job.output),
+        lake.storage_options,
+        span,
+        shares,
+    )
+    numbers = session.range(0, len(shares), 1, len(shares))
+    for row in numbers.mapInArrow(_worker(task), "said string").collect():
+        _take(done, json.loads(row["said"]))
+    return done
+
+
+def shared_out(files: Mapping[str, Values], most: int) -> list[list[File]]:
+    """*files* in at most *most* shares, of as many files each as can be."""
+    shares: list[list[File]] = [[] for _ in range(min(most, len(files)))]
+    for number, (path, values) in enumerate(sorted(files.items())):
+        shares[number % len(shares)].append(File(path, values))
+    return shares
+
+
+def _take(done: Done, said: dict[str, Any]) -> None:
+    if "refused" in said:
+        kind, text = said["refused"]
+        raise getattr(errors, kind)(text)
+    done.files += [AddAction(**file) for file in said["files"]]
+    done.dropped.update(said["dropped"])
+
+
+def _worker(task: Task) -> Any:
+    """What Spark calls in its Python workers: numbers of shares in, what was done out."""
+
+    def work(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in map(int, batch.column(0).to_numpy()):
+                said = json.dumps(do(task, task.shares[number]))
+                yield pa.RecordBatch.from_pydict({"said": [said]})
+
+    return work
+
+
+def do(task: Task, share: Sequence[File]) -> dict[str, Any]:
+    """Read and write one share; what to tell the driver."""
+    try:
+        files, dropped = _do(task, share)
+    except AcktrailError as error:
+        return {"refused": [type(error).__name__, str(error)]}
+    return {"files": [asdict(file) for file in files], "dropped": dropped}
+
+
+def _do(task: Task, share: Sequence[File]) -> tuple[list[AddAction], dict[str, int]]:
+    read = task.job.reader(task.options)
+    dropped: Counter[str] = Counter()
+    written: list[AddAction] = []
+    waiting: list[pa.RecordBatch] = []
+    for file in share:
+        for batch in _batches(task, file):
+            done = read(batch)
+            dropped.update(done.dropped)
+            waiting += done.rows
+            if sum(rows.nbytes for rows in waiting) >= FILE_BYTES:
+                written += _write(task, waiting, dropped)
+                waiting = []
+    written += _write(task, waiting, dropped)
+    strange = sorted(set(dropped) - {*task.job.reasons, OUTSIDE})
+    if strange:
+        said = f"{task.job.name}: rows were dropped for a reason it does not name: {strange[0]}"
+        raise ContractError(said)
+    return written, dropped
+
+
+def _write(task: Task, waiting: Sequence[pa.RecordBatch], dropped: Counter[str]) -> list[AddAction]:
+    if not waiting:
+        return []
+    rows = conform(task.job.output, pa.Table.from_batches(waiting))
+    if task.span is not None:
+        partition = pc.field(task.span.column)
+        kept = rows.filter((partition >= task.span.first) & (partition <= task.span.last))
+        dropped[OUTSIDE] += rows.num_rows - kept.num_rows
+        rows = kept
+    return write_files(task.job.output, rows, task.target, task.storage_options)
+
+
+def _batches(task: Task, file: File) -> Iterator[pa.RecordBatch]:
+    """The rows of *file* with the columns the job reads, as the contract types them."""
+    place = files_below(task.source, task.storage_options)
+    try:
+        with place.open_input_file(unquote(file.path)) as opened:
+            parquet = pq.ParquetFile(opened)
+            present = [n for n in task.job.columns if n in parquet.schema_arrow.names]
+            size = batch_rows(parquet.metadata)
+            for batch in parquet.iter_batches(size, columns=present, use_threads=False):
+                yield _shaped(task.job.input, task.job.columns, batch, file.values)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise explained(task.job.input, f"{task.source}/{file.path}", error) from error
+
+
+def batch_rows(metadata: pq.FileMetaData) -> int:
+    """So many rows at a time that a batch is not too large, however long their texts are."""
+    groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
+    longest = max((g.total_byte_size / max(1, g.num_rows) for g in groups), default=1)
+    return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(1, longest))))
+
+
+def _shaped(
+    table: Table, columns: Sequence[str], batch: pa.RecordBatch, values: Values
+) -> pa.RecordBatch:
+    wanted = pa.schema([schema(table).field(n).with_nullable(True) for n in columns])
+    arrays = []
+    for field_ in wanted:
+        if field_.name in batch.schema.names:
+            array = batch.column(field_.name)
+            arrays.append(array if array.type == field_.type else array.cast(field_.type))
+        else:  # a partition's value, or a column that the file was written before
+            value = pa.scalar(values.get(field_.name), field_.type)
+            arrays.append(pa.repeat(value, batch.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)

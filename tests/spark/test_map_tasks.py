@@ -1,0 +1,199 @@
+"""Maps as Spark's tasks run them: what is read, what is written, and what a fault leaves behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark import cloudpickle
+
+from acktrail.contracts.arrow import rows
+from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.contracts.silver import UNREAD_RECORDS
+from acktrail.errors import LakeBusy, LakeDamaged
+from acktrail.lake import Change, Lake, Position
+from acktrail.window import Window
+from pipelines import mapping, runner
+from pipelines.job import Map, Read
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+
+NOW = datetime(2026, 1, 31, 7, tzinfo=UTC)
+DAYS = ("2026-01-29", "2026-01-30", "2026-01-31")
+WANTED = ("cluster", "source", "host", "position", "text", "day")
+
+
+def records(first: int, count: int) -> pa.Table:
+    made = [
+        {
+            "cluster": "c", "source": "s", "file_id": "f", "position": i, "text": f"line {i}",
+            "truncated": False, "read_at": NOW, "day": DAYS[i % 3],
+        }
+        for i in range(first, first + count)
+    ]  # fmt: skip
+    return rows(LOG_RECORDS, made)
+
+
+def even(batch: pa.RecordBatch) -> Read:
+    """Keep every other record."""
+    made = [
+        {"record_key": str(r.pop("position")), "reason": "even", **r}
+        for r in batch.to_pylist()
+        if r["position"] % 2 == 0
+    ]
+    kept = [pa.RecordBatch.from_pylist(made)] if made else []
+    return Read(kept, {"odd": batch.num_rows - len(made)})
+
+
+EVEN = Map(LOG_RECORDS, WANTED, UNREAD_RECORDS, lambda _options: even, reasons=("odd",))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake(tmp_path)
+    for first in range(0, 60, 12):
+        made.append(LOG_RECORDS, records(first, 12))
+    return made
+
+
+def kept(lake: Lake) -> list[int]:
+    return sorted(int(key) for key in lake.read(UNREAD_RECORDS).column("record_key").to_pylist())
+
+
+def test_every_new_row_is_read_once(lake, spark):
+    first = runner.run(EVEN, lake, lambda: spark, NOW)
+    assert (first.rows_in, first.rows_out, dict(first.dropped)) == (60, 30, {"odd": 30})
+    lake.append(LOG_RECORDS, records(60, 3))
+    second = runner.run(EVEN, lake, lambda: spark, NOW)
+    assert (second.rows_in, second.rows_out, second.run) == (3, 2, 1)
+    assert kept(lake) == list(range(0, 63, 2))
+    assert {v["day"] for v in lake.files(UNREAD_RECORDS).values()} == set(DAYS)
+
+
+def test_a_window_is_made_anew_and_the_rest_stays(lake, spark):
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    before = lake.files(UNREAD_RECORDS)
+    day = Window(datetime(2026, 1, 30, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC))
+    done = runner.run(EVEN, lake, lambda: spark, NOW, rebuild=day)
+    assert (done.rebuilt, done.rows_in, done.rows_out) == (True, 60, 10)
+    assert dict(done.dropped) == {"odd": 30, mapping.OUTSIDE: 20}
+    assert kept(lake) == list(range(0, 60, 2))
+    after = lake.files(UNREAD_RECORDS)
+    stays = {f for f, v in before.items() if v["day"] != "2026-01-30"}
+    assert before.keys() & after.keys() == stays
+
+
+def test_a_lost_note_makes_all_of_it_anew(lake, spark):
+    """As after a restore: rows are there, and no commit says what they were made from."""
+    strange = rows(UNREAD_RECORDS, [dict.fromkeys(UNREAD_RECORDS.names, "x") | {"day": DAYS[0]}])
+    lake.append(UNREAD_RECORDS, strange)
+    done = runner.run(EVEN, lake, lambda: spark, NOW)
+    assert (done.rebuilt, done.rows_out) == (True, 30)
+    assert kept(lake) == list(range(0, 60, 2))
+
+
+def test_files_of_before_a_column_grew_read_as_null(tmp_path, spark):
+    lake = Lake(tmp_path)
+    lake.append(LOG_RECORDS, records(0, 3))
+    for name in lake.files(LOG_RECORDS):
+        path = Path(lake.path(LOG_RECORDS)) / name
+        pq.write_table(pq.ParquetFile(path).read().drop_columns(["host"]), path)
+    assert runner.run(EVEN, lake, lambda: spark, NOW).rows_out == 2
+    assert lake.read(UNREAD_RECORDS).column("host").to_pylist() == [None, None]
+
+
+def test_who_comes_second_writes_nothing(lake, spark, monkeypatch):
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    lake.append(LOG_RECORDS, records(60, 3))
+
+    def be_overtaken(point: str) -> None:
+        if point == "before_commit":
+            Lake(lake.uri).put(UNREAD_RECORDS, [], Change((Position("unread_records", 0, 1),)))
+
+    monkeypatch.setattr(runner, "crash_point", be_overtaken)
+    with pytest.raises(LakeBusy, match="another driver committed run 1 first"):
+        runner.run(EVEN, lake, lambda: spark, NOW)
+    assert kept(lake) == list(range(0, 60, 2))
+
+
+def test_a_broken_file_is_named(lake, spark):
+    name = min(lake.files(LOG_RECORDS))
+    path = Path(lake.path(LOG_RECORDS)) / name
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(LakeDamaged, match=path.name):
+        runner.run(EVEN, lake, lambda: spark, NOW)
+    assert not lake.files(UNREAD_RECORDS)
+
+
+def test_a_worker_that_dies_leaves_nothing_a_commit_names(lake, spark, tmp_path_factory):
+    """The first task is killed after it has written; Spark's next try is a whole one."""
+    died = tmp_path_factory.mktemp("died") / "once"
+
+    def dying(batch: pa.RecordBatch) -> Read:
+        done = even(batch)
+        if not died.exists():
+            died.touch()
+            os.kill(os.getpid(), 9)
+        return done
+
+    job = Map(LOG_RECORDS, WANTED, UNREAD_RECORDS, lambda _options: dying, reasons=("odd",))
+    with pytest.raises(Exception, match=r"(?i)worker"):  # one try only in local mode
+        runner.run(job, lake, lambda: spark, NOW)
+    assert not lake.files(UNREAD_RECORDS)
+    done = runner.run(job, lake, lambda: spark, NOW)
+    assert (done.run, done.rows_out) == (0, 30)
+    assert kept(lake) == list(range(0, 60, 2))
+
+
+def test_much_is_written_in_several_files(lake, spark, monkeypatch):
+    monkeypatch.setattr(mapping, "FILE_BYTES", 1)
+    task = mapping.Task(
+        EVEN,
+        runner.Options(),
+        lake.path(LOG_RECORDS),
+        lake.path(UNREAD_RECORDS),
+        {},
+        None,
+        mapping.shared_out(lake.files(LOG_RECORDS), 1),
+    )
+    said = mapping.do(task, task.shares[0])
+    assert len(said["files"]) == len(lake.files(LOG_RECORDS))
+    assert said["dropped"] == {"odd": 30}
+
+
+@given(st.dictionaries(st.text(min_size=1), st.just({}), min_size=1), st.integers(1, 20))
+def test_files_are_shared_out_evenly_and_once(files, most):
+    shares = mapping.shared_out(files, most)
+    assert len(shares) == min(most, len(files))
+    assert Counter(f.path for share in shares for f in share) == Counter(list(files))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+SIZES = {
+    "short lines": (1_000, 200, mapping.BATCH_ROWS),
+    "lines of a megabyte": (100, 1 << 20, 64),
+    "one line larger than a batch": (1, 80 << 20, 1),
+}
+
+
+@pytest.mark.parametrize("case", SIZES)
+def test_a_batch_is_no_larger_than_its_bound(case, tmp_path):
+    count, length, wanted = SIZES[case]
+    texts = [f"{i}" + "x" * length for i in range(count)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "f.parquet")
+    found = mapping.batch_rows(pq.ParquetFile(tmp_path / "f.parquet").metadata)
+    assert found == pytest.approx(wanted, abs=1)
+
+
+def test_no_file_no_task(tmp_path):
+    lake = Lake(tmp_path)
+    lake.create(LOG_RECORDS)
+    assert runner.run(EVEN, lake, lambda: pytest.fail("a session was started"), NOW).nothing_new
