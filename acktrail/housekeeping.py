@@ -1,13 +1,13 @@
 """Housekeeping of the lake: few small files, a retention per table, no reader disturbed.
 
-Bronze and the run tables are kept by delta-rs here; silver and gold by Spark, since no table is
-ever written or optimized by two engines. Optimizing rewrites files with dataChange=false, so that
-jobs know nothing new came; a job that has not read those files yet makes its table anew.
+Bronze and the run tables are kept by delta-rs here; silver and gold by Spark (pipelines/upkeep.py),
+since no table is ever written or optimized by two engines. Optimizing rewrites files with
+dataChange=false, so that jobs know nothing new came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -54,13 +54,14 @@ def sizes(lake: Lake) -> Iterator[TableSize]:
         )
 
 
-def optimize(lake: Lake, table: Table) -> dict[str, int]:
-    """Compact the small files of a delta-rs table and write a checkpoint."""
+def optimize(lake: Lake, table: Table, partitions: Sequence[str]) -> dict[str, int]:
+    """Compact the small files in *partitions* of a delta-rs table and write a checkpoint."""
     delta = lake.open(table)
     if delta is None:
         return {}
+    chosen = [(table.partition[0], "in", list(partitions))] if table.partition else None
     try:
-        done = delta.optimize.compact()
+        done = delta.optimize.compact(partition_filters=chosen)
     except CommitFailedError as error:
         raise LakeBusy(f"{table.name}: a writer came between; run again. ({error})") from error
     delta = lake.open(table)

@@ -1,20 +1,61 @@
-"""Housekeeping of the tables Spark writes: compaction and retention."""
+"""Housekeeping of tables: compaction and retention, each by the engine that writes the table."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from acktrail import housekeeping
 from acktrail.contracts import Table
-from acktrail.lake import Lake
+from acktrail.lake import Lake, Values
+from pipelines.job import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NOTHING = {"files_added": 0, "files_removed": 0}
 
-def optimize(session: SparkSession, lake: Lake, table: Table) -> dict[str, int]:
-    """Compact small files; the rows stay as they are."""
-    done = session.sql(f"OPTIMIZE delta.`{lake.path(table)}`").collect()[0]["metrics"]
+
+def optimize(
+    spark: Callable[[], SparkSession], lake: Lake, table: Table, jobs: Sequence[Job]
+) -> dict[str, int]:
+    """Put small files together where all of *jobs* have read them; the rows stay as they are."""
+    partitions = settled(lake, table, jobs)
+    if not partitions:
+        return NOTHING
+    if table.writer == "delta-rs":
+        return housekeeping.optimize(lake, table, partitions)
+    where = f" WHERE {_any_of(table.partition[0], partitions)}" if table.partition else ""
+    done = spark().sql(f"OPTIMIZE delta.`{lake.path(table)}`{where}").collect()[0]["metrics"]
     return {"files_added": int(done.numFilesAdded), "files_removed": int(done.numFilesRemoved)}
+
+
+def settled(lake: Lake, table: Table, jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Partitions of several files that every job has read; of a table without any, ("",).
+
+    A file put together with others tells no job what in it is new: one that had not read it would
+    have to make its table anew.
+    """
+    files = Counter(_partition(table, values) for values in lake.files(table).values())
+    unread: set[str | None] = set()
+    for job in jobs:
+        if table in job.inputs:
+            since = (lake.consumed(job.output, job.name) or {}).get(table.name)
+            added = lake.added(table, since) if since is not None else None
+            if added is not None:
+                unread |= {_partition(table, values) for values in added.partitions}
+    return tuple(sorted(p for p, n in files.items() if n > 1 and p is not None and p not in unread))
+
+
+def _any_of(column: str, texts: Sequence[str]) -> str:
+    from pipelines.spark_schema import quoted
+
+    return f"`{column}` IN ({', '.join(map(quoted, texts))})"
+
+
+def _partition(table: Table, values: Values) -> str | None:
+    return values.get(table.partition[0]) if table.partition else ""
 
 
 def expire(

@@ -54,24 +54,19 @@ def tables(loaded: Loaded, output: str) -> None:
 def optimize(loaded: Loaded, names: tuple[str, ...], output: str) -> None:
     """Compact small files; readers and jobs see the same rows.
 
+    Files that a job has not read yet are left for the next time.
+
     Example:
 
     \b
         acktrail lake optimize log_records --lake ./lake
     """
-    from acktrail import housekeeping
+    from pipelines import upkeep
+    from pipelines.registry import JOBS
 
     lake = lake_to_keep(loaded)
     with SparkOnDemand(loaded) as spark:
-
-        def one(table: Table) -> dict[str, int]:
-            if table.writer == "delta-rs" or not lake.exists(table):
-                return housekeeping.optimize(lake, table)
-            from pipelines import upkeep
-
-            return upkeep.optimize(spark(), lake, table)
-
-        _each(names, one, output)
+        _each(names, lambda table: upkeep.optimize(spark, lake, table, JOBS), output)
 
 
 @command.command()

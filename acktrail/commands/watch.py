@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,11 @@ from acktrail.commands.options import open_lake, settings_options
 from acktrail.settings import Loaded
 
 if TYPE_CHECKING:
+    from acktrail.commands.watch_loop import Step
     from acktrail.lake import Lake
     from ingest.agent import Agent
+    from pipelines.job import Job
+    from pipelines.runner import SparkFactory
 
 SMALL_JOBS = ("producer_events", "client_configs", "client_metrics", "retry_budgets")
 """What an early warning needs. The scheduled `acktrail run` does the rest, beside it."""
@@ -48,9 +52,8 @@ def command(
         acktrail watch --lake ./lake producer_events retry_budgets
     """
     from acktrail import journal
-    from acktrail.commands.run import SparkOnDemand, job_options
-    from acktrail.commands.watch_loop import Step, Watch
-    from acktrail.commands.watch_steps import CheckStep, WarmUp, step_of
+    from acktrail.commands.run import SparkOnDemand
+    from acktrail.commands.watch_loop import Watch
     from pipelines.registry import jobs_named
 
     journal.to_stderr()
@@ -60,11 +63,7 @@ def command(
     reading = threading.Thread(target=_read, args=(agent,), name="agents")
     on_demand = SparkOnDemand(loaded, master)
     with on_demand:
-        options = job_options(loaded)
-        steps: list[Step] = [step_of(job, lake, on_demand, options) for job in chosen]
-        tables = [job.output for job in chosen]
-        steps.append(CheckStep(lake, loaded.settings.alerts, tables, _now))
-        steps.append(WarmUp(on_demand))
+        steps = round_of(chosen, lake, on_demand, loaded, _now)
         watch = Watch(steps, every, _now, on_failure=on_demand.renew)
         stop = _stopper(watch.stopping, agent)
         timer = threading.Timer(seconds, stop) if seconds is not None else None
@@ -80,6 +79,28 @@ def command(
                 timer.cancel()
             if agent is not None:
                 reading.join()
+
+
+def round_of(
+    jobs: Sequence[Job],
+    lake: Lake,
+    spark: SparkFactory,
+    loaded: Loaded,
+    clock: Callable[[], datetime],
+) -> list[Step]:
+    """What a round does: each of *jobs*, the checks on their tables, and upkeep."""
+    from acktrail.commands.run import job_options
+    from acktrail.commands.watch_steps import CheckStep, WarmUp, step_of
+    from acktrail.commands.watch_upkeep import UpkeepStep
+
+    options = job_options(loaded)
+    tables = [job.output for job in jobs]
+    return [
+        *(step_of(job, lake, spark, options) for job in jobs),
+        CheckStep(lake, loaded.settings.alerts, tables, clock),
+        WarmUp(spark),
+        UpkeepStep(lake, spark, jobs),
+    ]
 
 
 def _now() -> datetime:

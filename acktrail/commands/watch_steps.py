@@ -18,13 +18,13 @@ from acktrail.output import moment
 from acktrail.window import hour_of
 
 if TYPE_CHECKING:
-    from acktrail.commands.run import SparkOnDemand
     from acktrail.contracts import Table
     from acktrail.lake import Lake
     from acktrail.settings.alerts import AlertSettings
     from expectations.alert import Alert
     from expectations.result import CheckResult
     from pipelines.job import Job, Options
+    from pipelines.runner import SparkFactory
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class JobStep:
 
     job: Job
     lake: Lake
-    spark: SparkOnDemand
+    spark: SparkFactory
     options: Options
 
     @property
@@ -112,7 +112,7 @@ class PacedStep(JobStep):
 _STEPS: dict[str, type[JobStep]] = {"client_configs": SettingsStep, "client_metrics": PacedStep}
 
 
-def step_of(job: Job, lake: Lake, spark: SparkOnDemand, options: Options) -> JobStep:
+def step_of(job: Job, lake: Lake, spark: SparkFactory, options: Options) -> JobStep:
     """The step that runs *job* in a round."""
     return _STEPS.get(job.name, JobStep)(job, lake, spark, options)
 
@@ -125,7 +125,7 @@ class WarmUp:
     to be loaded and a worker still to be started would take from its time.
     """
 
-    spark: SparkOnDemand
+    spark: SparkFactory
     name: str = "warm_up"
     _done: bool = False
 

@@ -13,10 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
-from acktrail.commands.run import job_options
-from acktrail.commands.watch import SMALL_JOBS
+from acktrail.commands.watch import SMALL_JOBS, round_of
 from acktrail.commands.watch_loop import Watch
-from acktrail.commands.watch_steps import CheckStep, step_of
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
 from acktrail.settings import load
@@ -107,11 +105,9 @@ def test_a_day_of_rounds(spark, tmp_path, capsys):
     lake = Lake(tmp_path / "lake")
     loaded = load(environment={})
     jobs = jobs_named(SMALL_JOBS)
-    steps = [step_of(job, lake, lambda: spark, job_options(loaded)) for job in jobs]
     now = BEGIN
-    tables = [job.output for job in jobs]
-    checks = CheckStep(lake, loaded.settings.alerts, tables, lambda: now)
-    watch = Watch([*steps, checks], 5, lambda: now)
+    steps = round_of(jobs, lake, lambda: spark, loaded, lambda: now)
+    watch = Watch(steps, 5, lambda: now)
     producer = Simulated(tmp_path, lake)
     rounds = []
     for number in range(1, ROUNDS + 1):
