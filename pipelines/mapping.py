@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -59,6 +60,8 @@ class File:
 
     path: str
     values: Values
+    unread: bool = True
+    """No run has read it yet: all its rows are kept, in the span or not."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,17 @@ def run_tasks(
     files: Mapping[str, Values],
     options: Options,
     span: Span | None = None,
+    unread: Set[str] = frozenset(),
 ) -> Done:
-    """Read *files* of the job's input and write what they become; nothing is committed."""
+    """Read *files* of the job's input and write what they become; nothing is committed.
+
+    With a *span*, rows outside it are left out, but for those of *unread* files.
+    """
     done = Done()
     if not files:
         return done
     most = session.sparkContext.defaultParallelism * TASKS_PER_CORE
-    shares = shared_out(files, most)
+    shares = shared_out([File(f, values, f in unread) for f, values in files.items()], most)
     task = Task(
         job,
         options,
@@ -116,12 +123,15 @@ def run_tasks(
     return done
 
 
-def shared_out(files: Mapping[str, Values], most: int) -> list[list[File]]:
-    """*files* in at most *most* shares, of as many files each as can be."""
-    shares: list[list[File]] = [[] for _ in range(min(most, len(files)))]
-    for number, (path, values) in enumerate(sorted(files.items())):
-        shares[number % len(shares)].append(File(path, values))
-    return shares
+def _absolute(path: str) -> str:
+    """A worker may stand in another directory than the driver."""
+    return path if "://" in path else str(Path(path).absolute())
+
+
+def shared_out(files: Sequence[File], most: int) -> list[list[File]]:
+    """*files* in at most *most* shares, as even as can be."""
+    count = min(most, len(files))
+    return [list(files[number::count]) for number in range(count)]
 
 
 def _take(done: Done, said: dict[str, Any]) -> None:
@@ -162,27 +172,32 @@ def _do(task: Task, share: Sequence[File]) -> tuple[list[AddAction], dict[str, i
         for batch in _batches(task, file):
             done = read(batch)
             dropped.update(done.dropped)
-            waiting += done.rows
+            for rows in done.rows:
+                kept = rows if file.unread or task.span is None else _inside(task.span, rows)
+                dropped[OUTSIDE] += rows.num_rows - kept.num_rows
+                waiting.append(kept)
             if sum(rows.nbytes for rows in waiting) >= FILE_BYTES:
-                written += _write(task, waiting, dropped)
+                written += _write(task, waiting)
                 waiting = []
-    written += _write(task, waiting, dropped)
+    written += _write(task, waiting)
     strange = sorted(set(dropped) - {*task.job.reasons, OUTSIDE})
     if strange:
         said = f"{task.job.name}: rows were dropped for a reason it does not name: {strange[0]}"
         raise ContractError(said)
-    return written, dropped
+    return written, +dropped
 
 
-def _write(task: Task, waiting: Sequence[pa.RecordBatch], dropped: Counter[str]) -> list[AddAction]:
+def _inside(span: Span, rows: pa.RecordBatch) -> pa.RecordBatch:
+    partition = rows.column(span.column)
+    late = pc.less(partition, pa.scalar(span.first))
+    early = pc.greater(partition, pa.scalar(span.last))
+    return rows.filter(pc.invert(pc.or_(late, early)))
+
+
+def _write(task: Task, waiting: Sequence[pa.RecordBatch]) -> list[AddAction]:
     if not waiting:
         return []
     rows = conform(task.job.output, pa.Table.from_batches(waiting))
-    if task.span is not None:
-        partition = pc.field(task.span.column)
-        kept = rows.filter((partition >= task.span.first) & (partition <= task.span.last))
-        dropped[OUTSIDE] += rows.num_rows - kept.num_rows
-        rows = kept
     return write_files(task.job.output, rows, task.target, task.storage_options)
 
 

@@ -116,7 +116,7 @@ def run(
         ended_at=datetime.now(UTC),
         as_of=as_of,
         rebuilt=plan.rebuild or rebuild is not None,
-        rows_in=_rows_in(plan, lake, whole=plan.rebuild or rebuild is not None),
+        rows_in=_rows_in(plan, whole=plan.rebuild or rebuild is not None),
         rows_out=written.rows,
         dropped=written.dropped,
         consumed=plan.consumed,
@@ -151,10 +151,9 @@ def _plan(job: Job, lake: Lake) -> _Plan:
     return _Plan(job, 0 if number is None else number + 1, news, since, rebuild=lost or gap)
 
 
-def _rows_in(plan: _Plan, lake: Lake, *, whole: bool) -> int:
+def _rows_in(plan: _Plan, *, whole: bool) -> int:
     """The rows a run reads: what is new, or all there is."""
-    read = (lake.added(table, None) for table in plan.job.inputs) if whole else plan.news.values()
-    return sum(added.rows for added in read if added is not None)
+    return sum(a.standing_rows if whole else a.rows for a in plan.news.values())
 
 
 def _has_news(plan: _Plan) -> bool:
@@ -179,15 +178,13 @@ def _run_map(
     from pipelines import mapping, writing
 
     lake.create(job.output)
-    files = lake.files(job.input)
-    span = None
-    if rebuild is None and not plan.rebuild:
-        files = {name: files[name] for name in plan.news[job.input.name].files}
-        replaced = None
-    else:
-        span = _span(job.output, rebuild) if rebuild is not None else None
-        replaced = span.conditions if span is not None else ()
-    done = mapping.run_tasks(session, lake, job, files, options, span)
+    added = plan.news.get(job.input.name)
+    anew = plan.rebuild or rebuild is not None
+    files = {} if added is None else added.standing if anew else added.files
+    span = None if plan.rebuild or rebuild is None else _span(job.output, rebuild)
+    replaced = None if not anew else span.conditions if span is not None else ()
+    unread = frozenset(added.files) if added is not None else frozenset()
+    done = mapping.run_tasks(session, lake, job, files, options, span, unread)
     crash_point("before_commit")
     began = None if plan.run == 0 else plan.run - 1
     run_number = Position(job.name, began, plan.run)

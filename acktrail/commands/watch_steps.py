@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -78,7 +78,7 @@ class SettingsStep(JobStep):
         return ran
 
 
-def prints_settings(lake: Lake, files: Sequence[str]) -> bool:
+def prints_settings(lake: Lake, files: Iterable[str]) -> bool:
     """Whether any record in these *files* of `log_records` holds settings or a version."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

@@ -20,14 +20,18 @@ class Added:
 
     version: int
     """The table's version when this was read."""
-    files: tuple[str, ...]
-    """Paths relative to the table, of add actions with dataChange=true, still in the table."""
+    files: Mapping[str, Values]
+    """Paths relative to the table, of add actions with dataChange=true, still in the table; and
+    their partitions."""
     partitions: tuple[Values, ...]
     """Distinct partition values of files added *or removed* since."""
     complete: bool
     """False where the log no longer reaches back to the version: rebuild."""
-    rows: int = 0
+    rows: int
     """Rows in those files, as their statistics say."""
+    standing: Mapping[str, Values]
+    """Every file of that version, old and new."""
+    standing_rows: int
 
 
 def added_since(
@@ -37,9 +41,8 @@ def added_since(
     newest = int(delta.version())
     current = current_files(delta)
     rows = _rows_by_file(delta)
-    whole = Added(
-        newest, tuple(sorted(current)), _distinct(current.values()), True, sum(rows.values())
-    )
+    total = sum(rows.values())
+    whole = Added(newest, current, _distinct(current.values()), True, total, current, total)
     if since is None:
         return whole
     if since > newest:
@@ -60,10 +63,10 @@ def added_since(
                 files.pop(action["path"], None)
     # A file that was compacted away took its rows into one with dataChange=false, which is
     # not in this list: only the whole table has them all.
-    kept = tuple(sorted(f for f in files if f in current))
-    if len(kept) < len(files):
+    if not files.keys() <= current.keys():
         return replace(whole, complete=False)
-    return Added(newest, kept, _distinct(touched), True, sum(rows.get(f, 0) for f in kept))
+    count = sum(rows.get(file, 0) for file in files)
+    return Added(newest, files, _distinct(touched), True, count, current, total)
 
 
 def current_files(delta: DeltaTable) -> dict[str, Values]:

@@ -264,4 +264,4 @@ def test_compaction_alone_is_no_news(tmp_path: Path) -> None:
     DeltaTable(lake.path(LOG_RECORDS)).optimize.compact()
     added = lake.added(LOG_RECORDS, last)
     assert added is not None
-    assert (added.files, added.partitions, added.complete) == ((), (), True)
+    assert (added.files, added.partitions, added.complete) == ({}, (), True)
