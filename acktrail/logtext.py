@@ -77,6 +77,8 @@ EVIDENCE: tuple[bytes, ...] = (
     b"brokers are down",
     b"state change to [",  # sarama: state change to [retrying-2]
     b"Retrying batch",
+    b"before retrying send",  # the Scala client before 0.11
+    b"FailedToSendMessage",
     b"kafka server:",  # sarama's texts for broker errors
     b"kafka: ",
     b"kafkajs",

@@ -1,4 +1,4 @@
-"""What clients in other languages print: sarama (Go), kafkajs, kafka-python."""
+"""What other clients print: sarama (Go), kafkajs, kafka-python, and Scala's own before 0.11."""
 
 from __future__ import annotations
 
@@ -44,6 +44,21 @@ def _trailing_partition(fields: Fields, found: re.Match[str], text: str) -> bool
     return place is not None
 
 
+def _sarama_states(speaker: str) -> tuple[Pattern, Pattern]:
+    """What a broker's goroutine says, called a flusher before 2016."""
+    marker = f"producer/{speaker}/"
+    said = rf"{marker}(?P<node>\d{{1,9}}) state change to "
+    # async_producer.go: producer/broker/1 state change to [retrying] on orders/11 because kafka
+    #   server: Tried to send a message to a replica that is not the leader for some partition.
+    retrying = said + r"\[retrying\] on (?P<tp>\S{1,300}/\d{1,9})(?: because (?P<why>.{1,400}))?"
+    # async_producer.go: producer/broker/478 state change to [closing] because EOF
+    closing = said + r"\[closing\] because (?P<why>[^\n]{1,400})"
+    return (
+        pattern(marker, retrying, "retry", "sarama_broker_retrying", _because),
+        pattern(marker, closing, "connection_failure", "sarama_closing", _closing),
+    )
+
+
 SARAMA: tuple[Pattern, ...] = (
     # async_producer.go: producer/leader/orders/2 state change to [retrying-2]
     #           before: producer/leader state change to [retrying-2] on orders/2
@@ -54,25 +69,7 @@ SARAMA: tuple[Pattern, ...] = (
         "sarama_leader_retrying",
         _trailing_partition,
     ),
-    # async_producer.go: producer/broker/1 state change to [retrying] on orders/11 because kafka
-    #   server: Tried to send a message to a replica that is not the leader for some partition.
-    pattern(
-        "producer/broker/",
-        r"producer/broker/(?P<node>\d{1,9}) state change to \[retrying\] on "
-        r"(?P<tp>\S{1,300}/\d{1,9})(?: because (?P<why>.{1,400}))?",
-        "retry",
-        "sarama_broker_retrying",
-        _because,
-    ),
-    # async_producer.go: producer/broker/478 state change to [closing] because EOF
-    pattern(
-        "producer/broker/",
-        r"producer/broker/(?P<node>\d{1,9}) state change to \[closing\] because "
-        r"(?P<why>[^\n]{1,400})",
-        "connection_failure",
-        "sarama_closing",
-        _closing,
-    ),
+    *(each for speaker in ("broker", "flusher") for each in _sarama_states(speaker)),
     # async_producer.go, idempotent: Retrying batch for orders-11 because of kafka server: Tried ...
     pattern(
         "Retrying batch for ",
@@ -116,6 +113,25 @@ RDKAFKA: tuple[Pattern, ...] = (
         r"Producer terminating with (?P<records>\d{1,18}) messages? \(\d{1,18} bytes?\) still in",
         "dropped_at_close",
         "rd_terminate",
+    ),
+)
+
+SCALA: tuple[Pattern, ...] = (
+    # kafka/producer/async/DefaultEventHandler.scala, gone with 0.11:
+    #   Back off for 100 ms before retrying send. Remaining retries = 2
+    pattern(
+        "Back off for ",
+        r"Back off for \d{1,9} ms before retrying send\. Remaining retries = "
+        r"(?P<attempts_left>\d{1,9})",
+        "retry",
+        "scala_retry",
+    ),
+    #   kafka.common.FailedToSendMessageException: Failed to send messages after 3 tries.
+    pattern(
+        "FailedToSendMessageException: ",
+        r"(?P<error>FailedToSendMessageException): Failed to send messages after \d{1,9} tries",
+        "send_failed",
+        "scala_given_up",
     ),
 )
 

@@ -41,6 +41,12 @@ _MESSAGE_SET = re.compile(
     r"(?P<records>\d{1,9}) message\(s\) \(MsgId \d{1,18}, BaseSeq -?\d{1,18}\) encountered error: "
     r"(?P<error>.{1,300}?) \(actions (?P<actions>[^)]{0,200})\)"
 )
+_REQUEST_FAILED = re.compile(
+    r"ProduceRequest failed: (?P<error>[^\n]{1,300}?): (?:explicit )?actions (?P<actions>\S{1,200})"
+)
+_RETRYING = re.compile(r"Retrying ProduceRequest \([^)\n]{0,200}\bretry \d{1,9}/\d{1,12}")
+_TRIED_AGAIN = re.compile(r"Retry|Refresh")
+"""Actions after which messages go back to their queue: src/rdkafka_request.c."""
 _TIMED_OUT = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\]: timed out "
     r"(?P<sent>\d{1,9})\+(?P<queued>\d{1,9}) message\(s\)"
@@ -114,15 +120,22 @@ def _read_debug(fields: Fields, text: str) -> Fields | None:
     #   Broker: Not enough in-sync replicas (actions Retry,MsgNotPersisted)
     refused = _MESSAGE_SET.search(text)
     if refused is not None:
-        retried = "Retry" in refused["actions"]
         return fields | {
-            "kind": "retry" if retried else "send_failed",
+            "kind": _kind_after(refused["actions"]),
             "detail": "rd_msgset",
             "topic": refused["topic"],
             "partition": int(refused["partition"]),
             "records": int(refused["records"]),
             "error": _own_words(refused["error"]),
         }
+    # debug=protocol: ProduceRequest failed: Broker: Not leader for partition: actions Refresh,...
+    failed = _REQUEST_FAILED.search(text)
+    if failed is not None:
+        kind, error = _kind_after(failed["actions"]), _own_words(failed["error"])
+        return fields | {"kind": kind, "detail": "rd_reqerr", "error": error}
+    # src/rdkafka_broker.c: Retrying ProduceRequest (v7, 190 bytes, retry 1/5, prev CorrId 1) in ...
+    if _RETRYING.search(text) is not None:
+        return fields | {"kind": "retry", "detail": "rd_retry"}
     # src/rdkafka_broker.c, debug=msg:
     #   orders [3]: timed out 3+9 message(s) (MsgId 118..129): message.timeout.ms exceeded
     late = _TIMED_OUT.search(text)
@@ -138,6 +151,10 @@ def _read_debug(fields: Fields, text: str) -> Fields | None:
     return None
 
 
+def _kind_after(actions: str) -> str:
+    return "retry" if _TRIED_AGAIN.search(actions) is not None else "send_failed"
+
+
 _KAFKA_ERROR = re.compile(r"KafkaError\{code=(?P<code>_?[A-Z][A-Z_]{2,60})[,}]")
 _WORDS = re.compile(r"\b(?:Broker|Local): (?P<error>[A-Z][^\n\"“”'\]\[{}|:,;.]{2,120})")
 _GO_PARTITION = re.compile(r"\b(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partition>\d{1,9})\]@")
@@ -148,6 +165,10 @@ _DELIVERY = re.compile(
 _NOT_DELIVERY = re.compile(
     r"onsumer|onsuming|ubscri|eserializ|\bfetch|\bFetch|PARTITION_EOF|commit"
 )
+_OTHER_REQUEST = re.compile(r"\b(?!Produce)[A-Z]\w{2,40} ?[Rr]equest failed")
+"""In a line of librdkafka's own: a request that carries no message."""
+_BROKER_FAILED = "BROKERFAIL"
+"""Facility of old releases: a connection was given up, whatever the error's words are."""
 _DOWN = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "Broker transport failure"}
 _DOWN |= {"All broker connections are down", "Host resolution failure"}
 _EXPIRED = {"Message timed out", "_MSG_TIMED_OUT"}
@@ -168,7 +189,11 @@ def read_callback(text: str) -> Fields | None:
         error = _known_words(words["error"])
     else:
         return None
-    if error in _EXPIRED:
+    if _AT_LINE.search(text) is not None or _OTHER_REQUEST.search(text) is not None:
+        return None  # librdkafka's own words about something else than a message
+    if _BROKER_FAILED in text:
+        kind = "connection_failure"
+    elif error in _EXPIRED:
         kind = "expired"
     elif _NOT_DELIVERY.search(text) is not None or not (
         error in _ONLY_PRODUCERS or _DELIVERY.search(text) is not None

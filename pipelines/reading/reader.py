@@ -24,6 +24,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *producer.CLOSING,
     *other_clients.SARAMA,
     *other_clients.RDKAFKA,
+    *other_clients.SCALA,
     *other_clients.PYTHON,
     *producer.NETWORK,
     *consumer.PATTERNS,

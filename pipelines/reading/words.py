@@ -29,6 +29,8 @@ _OTHER = (
     "|FATAL|",
     "|MSGSET|",
     "|TIMEOUT|",
+    "|REQERR|",
+    "|RETRY|",
 )
 PRODUCER_WORDS: tuple[str, ...] = (
     *dict.fromkeys(
@@ -37,6 +39,7 @@ PRODUCER_WORDS: tuple[str, ...] = (
             *producer.PATTERNS,
             *other_clients.SARAMA,
             *other_clients.RDKAFKA,
+            *other_clients.SCALA,
             *other_clients.PYTHON,
         )
     ),

@@ -26,7 +26,12 @@ CLIENT_IDS = st.text(
     st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" ,[]()|"),
     min_size=1,
     max_size=40,
-).filter(lambda s: s == s.strip() and ", transactionalId=" not in s and s[0] != "<")
+).filter(
+    # What the prefix itself is made of ends it, or begins another.
+    lambda s: (
+        s == s.strip() and ", transactionalId=" not in s and "clientId=" not in s and s[0] != "<"
+    )
+)
 CODES = st.sampled_from(sorted(n for n in catalogue() if n.isupper()))
 CLASSES = st.sampled_from(sorted(n for n in catalogue() if n.endswith("Exception")))
 TIMES = st.datetimes(

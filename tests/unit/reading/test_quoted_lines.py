@@ -11,6 +11,56 @@ from pipelines.reading.reader import read_record
 
 CASES = [
     (
+        "librdkafka's refused request, which it sends again",
+        "%7|1588299527.093|REQERR|pay-1#producer-1| [thrd:k-3:9092/2]: k-3:9092/2: ProduceRequest failed: "
+        "Broker: Not leader for partition: actions Refresh,MsgNotPersisted",
+        {"kind": "retry", "error": "Not leader for partition", "client_id": "pay-1#producer-1"}
+        | {"node": 2, "level": "DEBUG"},
+    ),
+    (
+        "librdkafka's refused messages, sent again to the new leader",
+        "%7|1588299527.093|MSGSET|pay-1#producer-1| [thrd:k-3:9092/2]: k-3:9092/2: rates [4]: MessageSet with 3 "
+        "message(s) (MsgId 8, BaseSeq 7) encountered error: Broker: Not leader for partition (actions "
+        "Refresh,MsgNotPersisted)",
+        {"kind": "retry", "topic": "rates", "partition": 4, "records": 3},
+    ),
+    (
+        "librdkafka's own retry",
+        "%7|1503777985.100|RETRY|pay-1#producer-1| [thrd:b1:9092/1]: b1:9092/1: Retrying ProduceRequest (v7, 190 "
+        "bytes, retry 1/5, prev CorrId 12) in 100ms",
+        {"kind": "retry", "client_id": "pay-1#producer-1", "node": 1, "attempts_left": None},
+    ),
+    (
+        "the Scala client's retry",
+        "[2015-03-12 10:22:33,111] INFO Back off for 100 ms before retrying send. Remaining retries = 2 "
+        "(kafka.producer.async.DefaultEventHandler)",
+        {"kind": "retry", "attempts_left": 2, "level": "INFO"},
+    ),
+    (
+        "the Scala client's end of retries",
+        "kafka producer threw exception, restarting {:exception=>#<KafkaError: Got FailedToSendMessageException: "
+        "Failed to send messages after 3 tries.>, :level=>:warn}",
+        {"kind": "send_failed", "error": "FailedToSendMessageException"},
+    ),
+    (
+        "sarama before 2016",
+        "producer/flusher/21 state change to [retrying] on bus.raw/89 because kafka server: Tried to send a "
+        "message to a replica that is not the leader for some partition. Your metadata is out of date.",
+        {"kind": "retry", "topic": "bus.raw", "partition": 89, "node": 21},
+    ),
+    (
+        "librdkafka's refused request, given up",
+        "%7|1588299527.093|REQERR|pay-1#producer-1| k-3:9092/2: ProduceRequest failed: Local: Timed out in "
+        "queue: explicit actions 0x0",
+        {"kind": "send_failed", "error": "Timed out in queue"},
+    ),
+    (
+        "a connection that an old librdkafka gave up",
+        "2016/11/19 21:07:41 *INFO* rdkafka#producer-43:BROKERFAIL:b7:9092/7: failed: err: Local: Message "
+        "timed out: (errno: Unknown error)",
+        {"kind": "connection_failure", "error": "Message timed out"},
+    ),
+    (
         "an expiry cut behind its partition",
         "org.apache.kafka.common.errors.TimeoutException: Expiring 7 record(s) for meter-readings-2",
         {"kind": "expired", "records": 7, "topic": "meter-readings", "partition": 2}
@@ -167,6 +217,9 @@ NOTHING = [
     ("a program that prints of expiry", 'log.error("TimeoutException: Batch Expired,send again:{}", key);'),
     ("a program's test", 'assertEquals("Expiring 3 record(s) for t-0:100 ms has passed since batch creation", e.getMessage());'),
     ("a consumer's topic", "[Consumer clientId=c, groupId=g] Received unknown topic or partition error in fetch for partition t-0"),
+    ("librdkafka's retry of a request without messages", "%7|1503777985.100|RETRY|p#producer-1| [thrd:b1:9092/1]: b1:9092/1: Retrying MetadataRequest (v4, 39 bytes, retry 1/2, prev CorrId 3) in 100ms"),
+    ("librdkafka's metadata", "%4|1434713706.863|METADATA|rdkafka#producer-1| 10.0.0.4:9092/2: Metadata request failed: Local: Message timed out"),
+    ("librdkafka's leader query", "%7|1588299527.093|BROKERUA|rdkafka#producer-1| [thrd:k-3:9092/2]: rates [0]: broker unavailable: produce: Broker: Not leader for partition"),
     ("an HTTP client", "I/O exception (java.net.SocketException) caught when processing request to {}->http://h:80: Connection reset, retrying request"),
 ]  # fmt: skip
 
