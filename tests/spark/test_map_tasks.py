@@ -10,10 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake.exceptions import CommitFailedError
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import cloudpickle
 
+from acktrail import housekeeping
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import UNREAD_RECORDS
@@ -27,6 +29,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot im
 
 NOW = datetime(2026, 1, 31, 7, tzinfo=UTC)
 DAYS = ("2026-01-29", "2026-01-30", "2026-01-31")
+DAY = Window(datetime(2026, 1, 30, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC))
 WANTED = ("cluster", "source", "host", "position", "text", "day")
 
 
@@ -80,8 +83,7 @@ def test_every_new_row_is_read_once(lake, spark):
 def test_a_window_is_made_anew_and_the_rest_stays(lake, spark):
     runner.run(EVEN, lake, lambda: spark, NOW)
     before = lake.files(UNREAD_RECORDS)
-    day = Window(datetime(2026, 1, 30, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC))
-    done = runner.run(EVEN, lake, lambda: spark, NOW, rebuild=day)
+    done = runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY)
     assert (done.rebuilt, done.rows_in, done.rows_out) == (True, 60, 10)
     assert dict(done.dropped) == {"odd": 30, mapping.OUTSIDE: 20}
     assert kept(lake) == list(range(0, 60, 2))
@@ -93,8 +95,7 @@ def test_a_window_is_made_anew_and_the_rest_stays(lake, spark):
 def test_what_was_not_read_yet_is_read_with_a_window_that_it_is_not_in(lake, spark):
     runner.run(EVEN, lake, lambda: spark, NOW)
     lake.append(LOG_RECORDS, records(60, 12))
-    day = Window(datetime(2026, 1, 30, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC))
-    done = runner.run(EVEN, lake, lambda: spark, NOW, rebuild=day)
+    done = runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY)
     assert (done.rows_in, done.rows_out) == (72, 12 + 4)
     assert dict(done.dropped) == {"odd": 36, mapping.OUTSIDE: 20}
     assert runner.run(EVEN, lake, lambda: spark, NOW).nothing_new
@@ -131,6 +132,27 @@ def test_who_comes_second_writes_nothing(lake, spark, monkeypatch):
     monkeypatch.setattr(runner, "crash_point", be_overtaken)
     with pytest.raises(LakeBusy, match="another driver committed run 1 first"):
         runner.run(EVEN, lake, lambda: spark, NOW)
+    assert kept(lake) == list(range(0, 60, 2))
+
+
+def test_a_window_made_anew_while_files_are_put_together(lake, spark, monkeypatch):
+    runner.run(EVEN, lake, lambda: spark, NOW)
+
+    def put_together(point: str) -> None:
+        if point == "before_commit":
+            assert housekeeping.optimize(Lake(lake.uri), UNREAD_RECORDS, DAYS)["files_removed"]
+
+    monkeypatch.setattr(runner, "crash_point", put_together)
+    assert runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY).rows_out == 10
+    assert kept(lake) == list(range(0, 60, 2))
+
+
+def test_files_put_together_while_a_window_is_made_anew(lake, spark):
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    looked_at = lake.open(UNREAD_RECORDS)
+    runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY)
+    with pytest.raises(CommitFailedError):
+        looked_at.optimize.compact(partition_filters=[("day", "in", list(DAYS))])
     assert kept(lake) == list(range(0, 60, 2))
 
 
