@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import ClassVar
 
@@ -105,6 +106,14 @@ class Client:
         return answer == struct.pack(">i", correlation_id) + b"ok"
 
 
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for what another thread does, however busy the machine is."""
+    until = time.monotonic() + 10
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert holds()
+
+
 @pytest.fixture
 def broker():
     server = Answering()
@@ -137,8 +146,8 @@ def test_only_answers_to_produce_requests_are_lost_and_the_broker_has_the_reques
     client = Client(port)
     assert client.ask(METADATA, 1)
     assert not client.ask(PRODUCE, 2, within=0.3)
+    eventually(lambda: proxy.weather(1).dropped == 1)
     assert broker.received[-1].api_key == PRODUCE
-    assert proxy.weather(1).dropped == 1
 
 
 def test_a_stream_that_lost_an_answer_stays_silent_and_a_new_one_does_not(broker, proxy):
@@ -146,6 +155,7 @@ def test_a_stream_that_lost_an_answer_stays_silent_and_a_new_one_does_not(broker
     proxy.change(1, drop_acks=True)
     client = Client(port)
     assert not client.ask(PRODUCE, 1, within=0.3)
+    eventually(lambda: proxy.weather(1).dropped == 1)
     proxy.change(1, drop_acks=False)
     assert not client.ask(METADATA, 2, within=0.3)
     assert Client(port).ask(PRODUCE, 3)
@@ -153,13 +163,13 @@ def test_a_stream_that_lost_an_answer_stays_silent_and_a_new_one_does_not(broker
 
 def test_only_answers_to_produce_requests_are_late(broker, proxy):
     client = Client(proxy.route(1, broker.port))
-    proxy.change(1, delay_acks_s=0.5)
+    proxy.change(1, delay_acks_s=1.0)
     before = time.monotonic()
     assert client.ask(METADATA, 1)
-    assert time.monotonic() - before < 0.4
+    assert time.monotonic() - before < 1.0
     before = time.monotonic()
     assert client.ask(PRODUCE, 2)
-    assert time.monotonic() - before >= 0.5
+    assert time.monotonic() - before >= 1.0
 
 
 def test_a_cut_holds_everything_back_and_loses_nothing(broker, proxy):
