@@ -22,7 +22,7 @@ from deltalake.transaction import AddAction
 from acktrail import errors
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import conform, schema
-from acktrail.errors import AcktrailError, ContractError
+from acktrail.errors import AcktrailError, ContractError, SourceUnavailable
 from acktrail.lake import Lake, Values
 from acktrail.lake.damage import explained
 from acktrail.lake.data_files import files_below, write_files
@@ -108,15 +108,8 @@ def run_tasks(
         return done
     most = session.sparkContext.defaultParallelism * TASKS_PER_CORE
     shares = shared_out([File(f, values, f in unread) for f, values in files.items()], most)
-    task = Task(
-        job,
-        options,
-        lake.path(job.input),
-        lake.path(job.output),
-        lake.storage_options,
-        span,
-        shares,
-    )
+    source, target = (_absolute(lake.path(table)) for table in (job.input, job.output))
+    task = Task(job, options, source, target, lake.storage_options, span, shares)
     numbers = session.range(0, len(shares), 1, len(shares))
     for row in numbers.mapInArrow(_worker(task), "said string").collect():
         _take(done, json.loads(row["said"]))
@@ -189,16 +182,19 @@ def _do(task: Task, share: Sequence[File]) -> tuple[list[AddAction], dict[str, i
 
 def _inside(span: Span, rows: pa.RecordBatch) -> pa.RecordBatch:
     partition = rows.column(span.column)
-    late = pc.less(partition, pa.scalar(span.first))
-    early = pc.greater(partition, pa.scalar(span.last))
-    return rows.filter(pc.invert(pc.or_(late, early)))
+    before = pc.less(partition, pa.scalar(span.first))
+    after = pc.greater(partition, pa.scalar(span.last))
+    return rows.filter(pc.invert(pc.or_(before, after)))
 
 
 def _write(task: Task, waiting: Sequence[pa.RecordBatch]) -> list[AddAction]:
     if not waiting:
         return []
     rows = conform(task.job.output, pa.Table.from_batches(waiting))
-    return write_files(task.job.output, rows, task.target, task.storage_options)
+    try:
+        return write_files(task.job.output, rows, task.target, task.storage_options)
+    except OSError as error:
+        raise SourceUnavailable(f"{task.job.name}: {task.target} takes no file: {error}") from error
 
 
 def _batches(task: Task, file: File) -> Iterator[pa.RecordBatch]:

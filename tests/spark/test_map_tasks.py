@@ -19,7 +19,7 @@ from acktrail import housekeeping
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import UNREAD_RECORDS
-from acktrail.errors import LakeBusy, LakeDamaged
+from acktrail.errors import LakeBusy, LakeDamaged, SourceUnavailable
 from acktrail.lake import Change, Lake, Position
 from acktrail.window import Window
 from pipelines import mapping, runner
@@ -163,6 +163,15 @@ def test_a_broken_file_is_named(lake, spark):
     with pytest.raises(LakeDamaged, match=path.name):
         runner.run(EVEN, lake, lambda: spark, NOW)
     assert not lake.files(UNREAD_RECORDS)
+
+
+def test_a_place_that_takes_no_file_is_worth_another_try(lake, spark):
+    lake.create(UNREAD_RECORDS)
+    (Path(lake.path(UNREAD_RECORDS)) / "day=2026-01-29").touch()
+    with pytest.raises(SourceUnavailable, match="takes no file"):
+        runner.run(EVEN, lake, lambda: spark, NOW)
+    (Path(lake.path(UNREAD_RECORDS)) / "day=2026-01-29").unlink()
+    assert runner.run(EVEN, lake, lambda: spark, NOW).rows_out == 30
 
 
 def test_a_worker_that_dies_leaves_nothing_a_commit_names(lake, spark, tmp_path_factory):
