@@ -1,7 +1,7 @@
 """Housekeeping of the lake: few small files, a retention per table, no reader disturbed.
 
-Bronze and the run tables are kept by delta-rs here; silver and gold by Spark (pipelines/upkeep.py),
-since no table is ever written or optimized by two engines. Optimizing rewrites files with
+What delta-rs commits to is kept by it here, the rest by Spark (pipelines/upkeep.py), since no table
+is ever written or optimized by two engines. Optimizing rewrites files with
 dataChange=false, so that jobs know nothing new came.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from acktrail.contracts import TABLES, Table
@@ -54,19 +55,21 @@ def sizes(lake: Lake) -> Iterator[TableSize]:
         )
 
 
-def optimize(lake: Lake, table: Table, partitions: Sequence[str]) -> dict[str, int]:
-    """Compact the small files in *partitions* of a delta-rs table and write a checkpoint."""
-    delta = lake.open(table)
-    if delta is None:
-        return {}
+def optimize(
+    lake: Lake, table: Table, delta: DeltaTable, partitions: Sequence[str]
+) -> dict[str, int]:
+    """Compact the small files in *partitions* of a delta-rs table and write a checkpoint.
+
+    As *delta* knows them: what was written since stays as it is.
+    """
     chosen = [(table.partition[0], "in", list(partitions))] if table.partition else None
     try:
         done = delta.optimize.compact(partition_filters=chosen)
     except CommitFailedError as error:
         raise LakeBusy(f"{table.name}: a writer came between; run again. ({error})") from error
-    delta = lake.open(table)
-    if delta is not None:
-        delta.create_checkpoint()
+    compacted = lake.open(table)
+    if compacted is not None:
+        compacted.create_checkpoint()
     return {
         "files_added": int(done["numFilesAdded"]),
         "files_removed": int(done["numFilesRemoved"]),
@@ -107,5 +110,6 @@ def vacuum(lake: Lake, table: Table) -> dict[str, int]:
     delta = lake.open(table)
     if delta is None:
         return {}
-    gone = delta.vacuum(retention_hours=VACUUM_HOURS, dry_run=False)
+    # Full: what a killed agent or task has left behind stands in no version at all.
+    gone = delta.vacuum(retention_hours=VACUUM_HOURS, dry_run=False, full=True)
     return {"files_deleted": len(gone)}

@@ -86,7 +86,7 @@ ReadBatch = Callable[["pa.RecordBatch"], Read]
 class Map:
     """A job that turns each new row of one input into a row, or into a counted drop.
 
-    `reader(options)` is called once in every worker, and what it returns for each batch of the
+    `reader(options)` is called once in every task, and what it returns for each batch of the
     input's *columns*.
     """
 

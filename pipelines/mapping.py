@@ -38,6 +38,8 @@ BATCH_BYTES = 64 << 20
 FILE_BYTES = 128 << 20
 """How much a task gathers, as Arrow, before it writes a file."""
 TASKS_PER_CORE = 4
+TASK_ROWS = 25_000
+"""Fewer rows than this are not worth a task, and a file, of their own."""
 
 
 @dataclass(frozen=True)
@@ -90,30 +92,37 @@ class Done:
         return sum(json.loads(file.stats)["numRecords"] for file in self.files)
 
 
-def run_tasks(
-    session: SparkSession,
-    lake: Lake,
-    job: Map,
-    files: Mapping[str, Values],
-    options: Options,
-    span: Span | None = None,
-    unread: Set[str] = frozenset(),
-) -> Done:
-    """Read *files* of the job's input and write what they become; nothing is committed.
+@dataclass(frozen=True)
+class Work:
+    """Files of the input, the rows in them, and which of their rows are wanted.
 
     With a *span*, rows outside it are left out, but for those of *unread* files.
     """
+
+    files: Mapping[str, Values]
+    rows: int
+    span: Span | None = None
+    unread: Set[str] = frozenset()
+
+
+def run_tasks(session: SparkSession, lake: Lake, job: Map, work: Work, options: Options) -> Done:
+    """Read the job's input and write what it becomes; nothing is committed."""
     done = Done()
-    if not files:
+    if not work.files:
         return done
-    most = session.sparkContext.defaultParallelism * TASKS_PER_CORE
-    shares = shared_out([File(f, values, f in unread) for f, values in files.items()], most)
+    files = [File(path, values, path in work.unread) for path, values in work.files.items()]
+    shares = shared_out(files, _tasks(work.rows, session.sparkContext.defaultParallelism))
     source, target = (_absolute(lake.path(table)) for table in (job.input, job.output))
-    task = Task(job, options, source, target, lake.storage_options, span, shares)
+    task = Task(job, options, source, target, lake.storage_options, work.span, shares)
     numbers = session.range(0, len(shares), 1, len(shares))
     for row in numbers.mapInArrow(_worker(task), "said string").collect():
         _take(done, json.loads(row["said"]))
     return done
+
+
+def _tasks(rows: int, cores: int) -> int:
+    """So many that all cores are busy to the end, and few files come of few rows."""
+    return max(1, min(cores * TASKS_PER_CORE, rows // TASK_ROWS))
 
 
 def _absolute(path: str) -> str:
@@ -207,12 +216,15 @@ def _batches(task: Task, file: File) -> Iterator[pa.RecordBatch]:
             size = batch_rows(parquet.metadata)
             for batch in parquet.iter_batches(size, columns=present, use_threads=False):
                 yield _shaped(task.job.input, task.job.columns, batch, file.values)
-    except (OSError, pa.ArrowInvalid) as error:
+    except (FileNotFoundError, pa.ArrowInvalid) as error:
         raise explained(task.job.input, f"{task.source}/{file.path}", error) from error
+    except OSError as error:
+        said = f"{task.job.input.name}: {task.source}/{file.path} did not answer: {error}"
+        raise SourceUnavailable(said) from error
 
 
 def batch_rows(metadata: pq.FileMetaData) -> int:
-    """So many rows at a time that a batch is not too large, however long their texts are."""
+    """So many rows at a time that a batch is not too large, by the mean size of a row."""
     groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
     longest = max((g.total_byte_size / max(1, g.num_rows) for g in groups), default=1)
     return max(1, min(BATCH_ROWS, int(BATCH_BYTES / max(1, longest))))

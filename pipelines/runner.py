@@ -1,4 +1,4 @@
-"""The runner: read what is new, transform, conform, count, commit. All input and output is here.
+"""The runner: read what is new, transform, conform, count, commit.
 
 A run's commit carries, in the same Delta transaction as its rows, the job's run number (a repeated
 one is skipped) and the versions of the inputs it has consumed. A crash before the commit leaves
@@ -105,9 +105,9 @@ def run(
             frame, target = _diff_rows(job, session, lake, plan, as_of)
         crash_point("before_commit")
         written = writing.commit(lake, job, plan.run, frame, target, plan.consumed)
+        if lake.consumed(job.output, job.name) != plan.consumed:
+            raise _overtaken(plan)  # Spark skips a number that is already there
     crash_point("after_commit")
-    if lake.consumed(job.output, job.name) != plan.consumed:
-        raise _overtaken(plan)
     counts = RunCounts(
         job=job.name,
         shape=job.shape,
@@ -136,7 +136,12 @@ def is_long(jobs: Sequence[Job], lake: Lake, rebuild: bool = False) -> bool:
 
 
 def _plan(job: Job, lake: Lake) -> _Plan:
-    """Look at the logs of inputs and output only."""
+    """Look at the logs of inputs and output only.
+
+    The run's number comes first: whoever commits after that makes this run the second, which
+    writes nothing. Read last, it would be a number that stale news are committed under.
+    """
+    number = lake.position(job.output, job.name)
     exists = lake.exists(job.output)
     consumed = lake.consumed(job.output, job.name) if exists else None
     since = consumed or {}
@@ -147,7 +152,6 @@ def _plan(job: Job, lake: Lake) -> _Plan:
             news[table.name] = added
     lost = consumed is None and exists and bool(lake.files(job.output))
     gap = any(not added.complete for added in news.values())
-    number = lake.position(job.output, job.name)
     return _Plan(job, 0 if number is None else number + 1, news, since, rebuild=lost or gap)
 
 
@@ -184,7 +188,9 @@ def _run_map(
     span = None if plan.rebuild or rebuild is None else _span(job.output, rebuild)
     replaced = None if not anew else span.conditions if span is not None else ()
     unread = frozenset(added.files) if added is not None else frozenset()
-    done = mapping.run_tasks(session, lake, job, files, options, span, unread)
+    rows = 0 if added is None else added.standing_rows if anew else added.rows
+    work = mapping.Work(files, rows, span, unread)
+    done = mapping.run_tasks(session, lake, job, work, options)
     crash_point("before_commit")
     began = None if plan.run == 0 else plan.run - 1
     run_number = Position(job.name, began, plan.run)

@@ -21,13 +21,22 @@ def optimize(
     spark: Callable[[], SparkSession], lake: Lake, table: Table, jobs: Sequence[Job]
 ) -> dict[str, int]:
     """Put small files together where all of *jobs* have read them; the rows stay as they are."""
+    delta = lake.open(table)  # before it is asked what was read: later files are not in it
     partitions = settled(lake, table, jobs)
-    if not partitions:
+    if delta is None or not partitions:
         return NOTHING
     if table.writer == "delta-rs":
-        return housekeeping.optimize(lake, table, partitions)
+        return housekeeping.optimize(lake, table, delta, partitions)
     where = f" WHERE {_any_of(table.partition[0], partitions)}" if table.partition else ""
-    done = spark().sql(f"OPTIMIZE delta.`{lake.path(table)}`{where}").collect()[0]["metrics"]
+    session = spark()
+    from pipelines.writing import FAILURES, refuse_overtaken
+
+    try:
+        told = session.sql(f"OPTIMIZE delta.`{lake.path(table)}`{where}").collect()
+    except FAILURES as error:
+        refuse_overtaken(table, error)
+        raise
+    done = told[0]["metrics"]
     return {"files_added": int(done.numFilesAdded), "files_removed": int(done.numFilesRemoved)}
 
 

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from acktrail.contracts import Table
-from acktrail.errors import ContractError
+from acktrail.errors import ContractError, LakeBusy
 from acktrail.lake import Lake
 from pipelines.job import Job
 from pipelines.spark_schema import conform, quoted, struct
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+FAILURES = (PySparkException, Py4JJavaError)
+"""How Spark fails: some of it reaches Python as it left the JVM."""
 _COMPLAINT = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?) SQLSTATE", re.DOTALL)
 """What `conform` says of a wrong value, wherever Spark has wrapped it."""
+
+
+_OVERTAKEN = re.compile(r"DELTA_CONCURRENT_\w+|\bConcurrent\w+Exception")
 
 
 @dataclass(frozen=True)
@@ -90,15 +95,24 @@ def commit(
         writer = writer.option("replaceWhere", target.condition)
     try:
         writer.save(lake.path(job.output))
-    except (PySparkException, Py4JJavaError) as error:
+    except FAILURES as error:
         complaint = _COMPLAINT.search(str(error))
         if complaint is None:
+            refuse_overtaken(job.output, error)
             raise
         raise ContractError(
             f"{job.name}: {complaint[1]}. Nothing was written.\n"
             "Change the transform, or the table in acktrail/contracts, but not only one of them."
         ) from error
     return Written(_rows_written(lake, job.output), touched=target.touched)
+
+
+def refuse_overtaken(table: Table, error: Exception) -> None:
+    """LakeBusy where another commit came between; else nothing."""
+    if _OVERTAKEN.search(str(error)) is not None:
+        raise LakeBusy(
+            f"{table.name}: another writer came between; nothing was written, run again."
+        ) from error
 
 
 def note(job: Job, run: int, consumed: Mapping[str, int]) -> str:

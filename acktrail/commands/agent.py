@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.commands.options import format_option, open_lake, settings_options
+from acktrail.commands.options import format_option, lake_to_keep, open_lake, settings_options
 from acktrail.errors import AcktrailError, ConfigError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def status(loaded: Loaded, output: str) -> None:
     from ingest.source import Health
 
     without_pandas()
-    lake = open_lake(loaded)
+    lake = lake_to_keep(loaded)
     now = datetime.now(UTC)
     known = accounts(lake, BRONZE, now)
     rows = []

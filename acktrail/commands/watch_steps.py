@@ -60,20 +60,27 @@ class JobStep:
 
 @dataclass
 class SettingsStep(JobStep):
-    """`client_configs`, run only once a client has printed settings.
+    """`client_configs`, run once a client has printed settings, and every hour.
 
-    It makes a whole day anew, and nearly all new records say nothing of settings.
+    It makes a whole day anew, and nearly all new records say nothing of settings; but what no job
+    has read yet is not put together with other files.
     """
 
+    every: timedelta = timedelta(hours=1)
     _looked_at: int | None = None
+    _ran_at: datetime | None = None
 
     def __call__(self, as_of: datetime) -> bool:
-        """True if settings were printed and read."""
+        """True if there was anything to read."""
         added = self.lake.added(LOG_RECORDS, self._looked_at)
         if added is None:
             return False
         first = self._looked_at is None or not added.complete
-        ran = (first or prints_settings(self.lake, added.files)) and super().__call__(as_of)
+        due = self._ran_at is None or as_of - self._ran_at >= self.every
+        ran = False
+        if first or due or prints_settings(self.lake, added.files):
+            ran = super().__call__(as_of)
+            self._ran_at = as_of
         self._looked_at = added.version
         return ran
 

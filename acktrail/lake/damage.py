@@ -15,7 +15,7 @@ from pathlib import Path
 
 from acktrail.contracts import Table
 from acktrail.errors import AcktrailError, LakeDamaged, SourceUnavailable
-from acktrail.lake.entries import Action, entry_path
+from acktrail.lake.entries import MADE_ANEW, Action, entry_path
 
 FOLLOWS = "follows"
 """In our commits: the version the commit was written on."""
@@ -23,9 +23,6 @@ POSITIONS = "positions"
 """In our commits: how many positions it moves."""
 FILES = "files"
 """In our commits: how many files it adds."""
-
-MADE_ANEW = "Move the table's directory away: `acktrail run` makes it anew from bronze."
-"""The remedy for what jobs have made."""
 
 _UNREACHABLE = ("Permission denied", "timed out", "connection", "Connection", "dns error")
 

@@ -10,6 +10,9 @@ from typing import Any
 from acktrail.contracts import Table
 from acktrail.errors import LakeDamaged
 
+MADE_ANEW = "Move the table's directory away: `acktrail run` makes it anew from bronze."
+"""The remedy for what jobs have made."""
+
 Action = tuple[str, dict[str, Any]]
 """Kind (add, remove, txn, commitInfo ...) and content."""
 
@@ -30,7 +33,7 @@ def actions_of(table: Table, path: str, version: int) -> list[Action] | None:
     if actions is None:
         raise LakeDamaged(
             f"{table.name}: the log entry {entry} is cut short or overwritten.\n"
-            "Restore this file from a backup."
+            + ("Restore this file from a backup." if table.layer != "silver" else MADE_ANEW)
         )
     return actions
 

@@ -177,8 +177,12 @@ class Lake:
         return self.open(table) is not None
 
     def is_empty(self) -> bool:
-        """Whether no table was ever written here: nothing is, or it is not a lake."""
-        return not any(self._is_table(table, self.path(table)) for table in TABLES)
+        """Whether no evidence was ever written here, nor anything made of it: no lake, so far.
+
+        Tables of runs do not count: a check of a lake that is not there writes some.
+        """
+        told = (table for table in TABLES if table.layer != "runs")
+        return not any(self._is_table(table, self.path(table)) for table in told)
 
     def version(self, table: Table) -> int | None:
         """The table's newest version; None where it does not exist yet."""

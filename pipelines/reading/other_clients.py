@@ -119,10 +119,11 @@ RDKAFKA: tuple[Pattern, ...] = (
 SCALA: tuple[Pattern, ...] = (
     # kafka/producer/async/DefaultEventHandler.scala, gone with 0.11:
     #   Back off for 100 ms before retrying send. Remaining retries = 2
+    # With 0 nothing is tried again: the exception below follows.
     pattern(
         "Back off for ",
         r"Back off for \d{1,9} ms before retrying send\. Remaining retries = "
-        r"(?P<attempts_left>\d{1,9})",
+        r"(?P<attempts_left>[1-9]\d{0,8})",
         "retry",
         "scala_retry",
     ),

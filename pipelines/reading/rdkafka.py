@@ -30,7 +30,7 @@ _AT_LINE = re.compile(
 )
 # confluent-kafka-python with logger=: REQTMOUT [orders-svc#producer-1] [thrd:...]: ...
 _LOGGED = re.compile(
-    r"\b(?P<facility>FAIL|REQTMOUT|ERROR|TERMINATE|FATAL|MSGSET|TIMEOUT) {0,4}"
+    r"\b(?P<facility>FAIL|REQTMOUT|ERROR|TERMINATE|FATAL|MSGSET|TIMEOUT|REQERR|RETRY) {0,4}"
     r"\[(?P<instance>[^\]\n]{0,200}#producer-\d{1,6})\] (?P<text>.{0,3000})",
     re.DOTALL,
 )
@@ -47,6 +47,8 @@ _REQUEST_FAILED = re.compile(
 _RETRYING = re.compile(r"Retrying ProduceRequest \([^)\n]{0,200}\bretry \d{1,9}/\d{1,12}")
 _TRIED_AGAIN = re.compile(r"Retry|Refresh")
 """Actions after which messages go back to their queue: src/rdkafka_request.c."""
+_ACTION_BITS = ((4 | 8, "retry"), (1, "send_failed"))
+"""The same as old releases print them: Permanent 1, Ignore 2, Refresh 4, Retry 8."""
 _TIMED_OUT = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\]: timed out "
     r"(?P<sent>\d{1,9})\+(?P<queued>\d{1,9}) message\(s\)"
@@ -128,12 +130,14 @@ def _read_debug(fields: Fields, text: str) -> Fields | None:
             "records": int(refused["records"]),
             "error": _own_words(refused["error"]),
         }
-    # debug=protocol: ProduceRequest failed: Broker: Not leader for partition: actions Refresh,...
+    # debug=broker: ProduceRequest failed: Broker: Not leader for partition: actions Refresh,...
     failed = _REQUEST_FAILED.search(text)
     if failed is not None:
         kind, error = _kind_after(failed["actions"]), _own_words(failed["error"])
+        if kind is None:
+            return None
         return fields | {"kind": kind, "detail": "rd_reqerr", "error": error}
-    # src/rdkafka_broker.c: Retrying ProduceRequest (v7, 190 bytes, retry 1/5, prev CorrId 1) in ...
+    # debug=protocol: Retrying ProduceRequest (v7, 190 bytes, retry 1/5, prev CorrId 1) in ...
     if _RETRYING.search(text) is not None:
         return fields | {"kind": "retry", "detail": "rd_retry"}
     # src/rdkafka_broker.c, debug=msg:
@@ -151,7 +155,11 @@ def _read_debug(fields: Fields, text: str) -> Fields | None:
     return None
 
 
-def _kind_after(actions: str) -> str:
+def _kind_after(actions: str) -> str | None:
+    """What becomes of the messages; None where it is decided elsewhere."""
+    if actions.startswith("0x"):
+        bits = int(actions, 16) if re.fullmatch(r"0x[0-9a-f]{1,8}", actions) else 0
+        return next((kind for mask, kind in _ACTION_BITS if bits & mask), None)
     return "retry" if _TRIED_AGAIN.search(actions) is not None else "send_failed"
 
 
@@ -165,8 +173,8 @@ _DELIVERY = re.compile(
 _NOT_DELIVERY = re.compile(
     r"onsumer|onsuming|ubscri|eserializ|\bfetch|\bFetch|PARTITION_EOF|commit"
 )
-_OTHER_REQUEST = re.compile(r"\b(?!Produce)[A-Z]\w{2,40} ?[Rr]equest failed")
-"""In a line of librdkafka's own: a request that carries no message."""
+_OTHER_REQUEST = re.compile(r"\bMetadata ?[Rr]equest failed: (?:Local|Broker): ")
+"""A request that carries no message."""
 _BROKER_FAILED = "BROKERFAIL"
 """Facility of old releases: a connection was given up, whatever the error's words are."""
 _DOWN = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "Broker transport failure"}
@@ -192,6 +200,8 @@ def read_callback(text: str) -> Fields | None:
     if _AT_LINE.search(text) is not None or _OTHER_REQUEST.search(text) is not None:
         return None  # librdkafka's own words about something else than a message
     if _BROKER_FAILED in text:
+        if "#consumer-" in text:
+            return None
         kind = "connection_failure"
     elif error in _EXPIRED:
         kind = "expired"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,7 +16,7 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.gold import LOSS_INCIDENTS
 from acktrail.contracts.silver import CLIENT_METRICS, UNREAD_RECORDS
-from acktrail.errors import ContractError
+from acktrail.errors import ContractError, LakeBusy
 from acktrail.lake import Lake
 from pipelines import runner
 from pipelines.job import Fold, Job, Map, Read, everything
@@ -99,6 +100,27 @@ def test_a_value_that_is_not_allowed_is_refused(lake: Lake, spark: SparkSession)
 
     job = Fold((LOG_RECORDS,), LOSS_INCIDENTS, everything, strange)
     refused(lake, spark, job, "loss_incidents.cause: not an allowed value: surprise")
+
+
+def test_who_is_overtaken_while_it_writes_is_told_to_run_again(
+    lake: Lake, spark: SparkSession
+) -> None:
+    """Another writer replaces the partition after Spark has begun to, and before it commits."""
+    path = lake.path(CLIENT_METRICS)
+    runner.run(fold(lambda f: f), lake, lambda: spark, NOW)
+    lake.append(LOG_RECORDS, lake.read(LOG_RECORDS))
+
+    def overtaken(frame: DataFrame) -> DataFrame:
+        def between(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            found = DeltaTable(path)
+            write_deltalake(found, found.to_pyarrow_table(), mode="overwrite")
+            yield from batches
+
+        return frame.mapInArrow(between, frame.schema)
+
+    with pytest.raises(LakeBusy, match="another writer came between"):
+        runner.run(fold(overtaken), lake, lambda: spark, NOW)
+    assert runner.run(fold(lambda f: f), lake, lambda: spark, NOW).rows_out == 2
 
 
 # -- maps: batches ------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake.exceptions import CommitFailedError
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import cloudpickle
@@ -121,6 +120,24 @@ def test_files_of_before_a_column_grew_read_as_null(tmp_path, spark):
     assert lake.read(UNREAD_RECORDS).column("host").to_pylist() == [None, None]
 
 
+def test_who_looks_while_another_commits_writes_nothing(lake, spark, monkeypatch):
+    """The other driver commits after this one has read its number and before it reads the news."""
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    lake.append(LOG_RECORDS, records(60, 3))
+    other, looked = Lake(lake.uri), []
+
+    def added(table, since):
+        if not looked:
+            looked.append(table)
+            runner.run(EVEN, other, lambda: spark, NOW)
+        return Lake.added(lake, table, since)
+
+    monkeypatch.setattr(lake, "added", added)
+    with pytest.raises(LakeBusy, match="another driver committed run 1 first"):
+        runner.run(EVEN, lake, lambda: spark, NOW)
+    assert kept(lake) == list(range(0, 63, 2)), "no row is doubled"
+
+
 def test_who_comes_second_writes_nothing(lake, spark, monkeypatch):
     runner.run(EVEN, lake, lambda: spark, NOW)
     lake.append(LOG_RECORDS, records(60, 3))
@@ -135,25 +152,36 @@ def test_who_comes_second_writes_nothing(lake, spark, monkeypatch):
     assert kept(lake) == list(range(0, 60, 2))
 
 
-def test_a_window_made_anew_while_files_are_put_together(lake, spark, monkeypatch):
+@pytest.fixture
+def in_two_files(lake: Lake, spark) -> Lake:
+    """Each partition of the output."""
     runner.run(EVEN, lake, lambda: spark, NOW)
+    lake.append(LOG_RECORDS, records(60, 12))
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    return lake
+
+
+def test_a_window_made_anew_while_files_are_put_together(in_two_files, spark, monkeypatch):
+    lake = in_two_files
 
     def put_together(point: str) -> None:
         if point == "before_commit":
-            assert housekeeping.optimize(Lake(lake.uri), UNREAD_RECORDS, DAYS)["files_removed"]
+            found = lake.open(UNREAD_RECORDS)
+            done = housekeeping.optimize(lake, UNREAD_RECORDS, found, DAYS)
+            assert done == {"files_added": 3, "files_removed": 6}
 
     monkeypatch.setattr(runner, "crash_point", put_together)
-    assert runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY).rows_out == 10
-    assert kept(lake) == list(range(0, 60, 2))
+    assert runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY).rows_out == 12
+    assert kept(lake) == list(range(0, 72, 2))
 
 
-def test_files_put_together_while_a_window_is_made_anew(lake, spark):
-    runner.run(EVEN, lake, lambda: spark, NOW)
+def test_files_put_together_while_a_window_is_made_anew(in_two_files, spark):
+    lake = in_two_files
     looked_at = lake.open(UNREAD_RECORDS)
     runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY)
-    with pytest.raises(CommitFailedError):
-        looked_at.optimize.compact(partition_filters=[("day", "in", list(DAYS))])
-    assert kept(lake) == list(range(0, 60, 2))
+    with pytest.raises(LakeBusy, match="a writer came between"):
+        housekeeping.optimize(lake, UNREAD_RECORDS, looked_at, DAYS)
+    assert kept(lake) == list(range(0, 72, 2))
 
 
 def test_a_broken_file_is_named(lake, spark):
@@ -175,22 +203,29 @@ def test_a_place_that_takes_no_file_is_worth_another_try(lake, spark):
 
 
 def test_a_worker_that_dies_leaves_nothing_a_commit_names(lake, spark, tmp_path_factory):
-    """The first task is killed after it has written; Spark's next try is a whole one."""
+    """Killed after it has written files; the next run is a whole one, and upkeep removes them."""
     died = tmp_path_factory.mktemp("died") / "once"
 
     def dying(batch: pa.RecordBatch) -> Read:
-        done = even(batch)
-        if not died.exists():
+        mapping.FILE_BYTES = 1  # in the worker: each batch becomes files at once
+        if not died.exists() and list(Path(lake.path(UNREAD_RECORDS)).rglob("*.parquet")):
             died.touch()
             os.kill(os.getpid(), 9)
-        return done
+        return even(batch)
 
     job = Map(LOG_RECORDS, WANTED, UNREAD_RECORDS, lambda _options: dying, reasons=("odd",))
     with pytest.raises(Exception, match=r"(?i)worker"):  # one try only in local mode
         runner.run(job, lake, lambda: spark, NOW)
+    left = list(Path(lake.path(UNREAD_RECORDS)).rglob("*.parquet"))
+    assert died.exists()
+    assert left
     assert not lake.files(UNREAD_RECORDS)
     done = runner.run(job, lake, lambda: spark, NOW)
     assert (done.run, done.rows_out) == (0, 30)
+    assert kept(lake) == list(range(0, 60, 2))
+    for file in left:
+        os.utime(file, (0, 0))
+    assert housekeeping.vacuum(lake, UNREAD_RECORDS) == {"files_deleted": len(left)}
     assert kept(lake) == list(range(0, 60, 2))
 
 
@@ -232,6 +267,15 @@ def test_a_batch_is_no_larger_than_its_bound(case, tmp_path):
     pq.write_table(pa.table({"text": texts}), tmp_path / "f.parquet")
     found = mapping.batch_rows(pq.ParquetFile(tmp_path / "f.parquet").metadata)
     assert found == pytest.approx(wanted, abs=1)
+
+
+TASKS = {"few rows": (10_000, 8, 1), "some": (130_000, 8, 5), "many": (10_000_000, 2, 8)}
+
+
+@pytest.mark.parametrize("case", TASKS)
+def test_few_rows_make_few_files(case):
+    rows_in, cores, wanted = TASKS[case]
+    assert mapping._tasks(rows_in, cores) == wanted
 
 
 def test_no_file_no_task(tmp_path):

@@ -67,6 +67,23 @@ def test_what_a_job_has_not_read_stays_apart(lake, spark):
     assert lake.read(LOG_RECORDS).num_rows == 7
 
 
+def test_what_is_written_while_it_is_looked_at_stays_apart(lake, spark, monkeypatch):
+    producer = READERS[0]
+    ran(lake, spark, producer)
+
+    def consumed(table, job):
+        found = Lake.consumed(lake, table, job)
+        if table == PRODUCER_EVENTS:
+            append(lake, 50, "2026-01-30")
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lake, "consumed", consumed)
+        upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)
+    late = ran(lake, spark, producer)
+    assert (late.rebuilt, late.rows_in) == (False, 1)
+
+
 def test_a_table_that_tasks_write_is_put_together_by_hour(lake, spark):
     producer = READERS[0]
     for position, hour in enumerate((7, 7, 8, 8, 8), start=10):
@@ -96,8 +113,8 @@ def test_a_table_that_spark_writes_is_put_together_by_spark(lake, spark):
     assert sorted(lake.read(COVERAGE).column("subject").to_pylist()) == ["0", "1", "2"]
 
 
-def test_nothing_to_do_starts_no_session(lake, tmp_path):
-    none = Lake(tmp_path / "empty")
+def test_nothing_to_do_starts_no_session(tmp_path):
+    none = Lake(tmp_path)
     for table in (LOG_RECORDS, BROKER_EVENTS, COVERAGE, RUNS):
         assert upkeep.optimize(lambda: pytest.fail("a session"), none, table, JOBS) == {
             "files_added": 0,

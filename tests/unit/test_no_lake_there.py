@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from acktrail.cli import main
 from acktrail.contracts.arrow import rows
+from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS, RETRY_BUDGETS
-from acktrail.contracts.runs import RUNS
 from acktrail.errors import UsageError
 from acktrail.lake import Lake
 
@@ -25,6 +25,7 @@ UPKEEP = {
     "check": ["check"],
     "run": ["run"],
     "lake tables": ["lake", "tables"],
+    "lake optimize": ["lake", "optimize"],
     "lake expire": ["lake", "expire"],
     "lake vacuum": ["lake", "vacuum"],
 }
@@ -46,12 +47,19 @@ def test_what_a_scheduler_runs_goes_on_and_says_it(words, tmp_path):
     assert "There is no table at" in done.stderr
 
 
+def test_a_check_makes_no_lake_of_a_name_that_is_none(tmp_path):
+    name = ["--lake", str(tmp_path / "laek")]
+    assert CliRunner().invoke(main, ["check", *name]).exit_code == 0
+    done = CliRunner().invoke(main, ["losses", *name])
+    assert (done.exit_code, done.stdout) == (UsageError.exit_code, "")
+
+
 def test_one_table_makes_a_lake(tmp_path):
     lake = Lake(tmp_path)
     assert lake.is_empty()
-    lake.append(RUNS, rows(RUNS, []))
+    lake.append(LOG_RECORDS, rows(LOG_RECORDS, []))
     assert lake.is_empty(), "nothing was written"
-    lake.create(RUNS)
+    lake.create(LOG_RECORDS)
     assert not lake.is_empty()
     done = CliRunner().invoke(main, ["alerts", "list", "--lake", lake.uri])
     assert (done.exit_code, done.stderr) == (0, "")
@@ -67,7 +75,7 @@ MADE_BY_JOBS = {
 @pytest.mark.parametrize(("command", "table"), MADE_BY_JOBS.items(), ids=MADE_BY_JOBS)
 def test_an_answer_no_run_has_made_yet_is_told(command, table, tmp_path):
     lake = Lake(tmp_path)
-    lake.create(RUNS)
+    lake.create(LOG_RECORDS)
     before = CliRunner().invoke(main, [command, "--lake", lake.uri])
     assert (before.exit_code, before.stderr.split()[0]) == (0, table.name)
     lake.create(table)

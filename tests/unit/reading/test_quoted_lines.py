@@ -50,9 +50,31 @@ CASES = [
     ),
     (
         "librdkafka's refused request, given up",
-        "%7|1588299527.093|REQERR|pay-1#producer-1| k-3:9092/2: ProduceRequest failed: Local: Timed out in "
-        "queue: explicit actions 0x0",
-        {"kind": "send_failed", "error": "Timed out in queue"},
+        "%7|1588299527.093|REQERR|pay-1#producer-1| k-3:9092/2: ProduceRequest failed: Broker: Message size "
+        "too large: actions Permanent,MsgNotPersisted",
+        {"kind": "send_failed", "error": "Message size too large"},
+    ),
+    (
+        "an old librdkafka's refused request, sent again",
+        "%7|1588299527.093|REQERR|pay-1#producer-1| k-3:9092/2: ProduceRequest failed: Broker: Not leader for "
+        "partition: explicit actions 0x4",
+        {"kind": "retry", "error": "Not leader for partition"},
+    ),
+    (
+        "librdkafka's refused request, through a logger of Python",
+        "REQERR [pay-1#producer-1] [thrd:k-3:9092/2]: k-3:9092/2: ProduceRequest failed: Broker: Not leader for "
+        "partition: actions Refresh,MsgNotPersisted",
+        {"kind": "retry", "client_id": "pay-1#producer-1"},
+    ),
+    (
+        "an application's failed request",
+        "Publish request failed: Local: Message timed out",
+        {"kind": "expired", "error": "Message timed out"},
+    ),
+    (
+        "a delivery that failed behind a failed request",
+        "Delivery failed after Metadata request failed: KafkaError{code=_MSG_TIMED_OUT,val=-192,str=\"x\"}",
+        {"kind": "expired", "error": "_MSG_TIMED_OUT"},
     ),
     (
         "a connection that an old librdkafka gave up",
@@ -218,6 +240,9 @@ NOTHING = [
     ("a program's test", 'assertEquals("Expiring 3 record(s) for t-0:100 ms has passed since batch creation", e.getMessage());'),
     ("a consumer's topic", "[Consumer clientId=c, groupId=g] Received unknown topic or partition error in fetch for partition t-0"),
     ("librdkafka's retry of a request without messages", "%7|1503777985.100|RETRY|p#producer-1| [thrd:b1:9092/1]: b1:9092/1: Retrying MetadataRequest (v4, 39 bytes, retry 1/2, prev CorrId 3) in 100ms"),
+    ("an old librdkafka's request, undecided", "%7|1588299527.093|REQERR|p#producer-1| k-3:9092/2: ProduceRequest failed: Local: Timed out in queue: explicit actions 0x0"),
+    ("an old librdkafka's consumer", "2016/11/19 21:07:41 *INFO* rdkafka#consumer-43:BROKERFAIL:b7:9092/7: failed: err: Local: Broker transport failure: (errno: x)"),
+    ("the Scala client's last word before its exception", "INFO Back off for 100 ms before retrying send. Remaining retries = 0 (kafka.producer.async.DefaultEventHandler)"),
     ("librdkafka's metadata", "%4|1434713706.863|METADATA|rdkafka#producer-1| 10.0.0.4:9092/2: Metadata request failed: Local: Message timed out"),
     ("librdkafka's leader query", "%7|1588299527.093|BROKERUA|rdkafka#producer-1| [thrd:k-3:9092/2]: rates [0]: broker unavailable: produce: Broker: Not leader for partition"),
     ("an HTTP client", "I/O exception (java.net.SocketException) caught when processing request to {}->http://h:80: Connection reset, retrying request"),
