@@ -30,12 +30,6 @@ _SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-_WIDE = {
-    # Rows of few hours go to a writer for each hour, instead of being sorted by it first.
-    "spark.sql.maxConcurrentOutputFileWriters": "8",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "40000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": "64MB",
-}
 
 
 def build(
@@ -49,7 +43,7 @@ def build(
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # freed memory goes back, whoever took it
     builder = SparkSession.builder.master(master).appName("acktrail")
-    pace = _WIDE if long_job else _SMALL
+    pace = {} if long_job else _SMALL
     for key, value in {**_settings(long_job), **pace, **(conf or {})}.items():
         builder = builder.config(key, value)
     with _jvm_talks_to_a_file():

@@ -24,7 +24,8 @@ class UpkeepStep:
     """Every hour, small files of the tables that rounds read and write are put together.
 
     Every round leaves some, and all that reads a table, its log included, takes longer with each.
-    No warning may wait for this and no watch end by it: what fails is tried again an hour later.
+    It comes last in its round, after the alerts, and no watch ends by it: what fails is tried again
+    an hour later.
     """
 
     lake: Lake

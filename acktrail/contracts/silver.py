@@ -1,4 +1,4 @@
-"""Silver: typed facts, one meaning whatever the source spelt; written by Spark."""
+"""Silver: typed facts, one meaning whatever the source spelt; written by Spark's tasks."""
 
 from __future__ import annotations
 

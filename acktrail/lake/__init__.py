@@ -6,7 +6,7 @@ attempt, retries included, reloads the table and requires the position to be whe
 began, because delta-rs refuses only a *concurrent* commit of the same application id.
 
 The same class is the control plane of the Spark jobs: versions, what was added since, what a job
-has consumed. It never starts a JVM.
+has consumed; and it commits what the tasks of maps have written. It never starts a JVM.
 
 `tables` is the facade; `data_files` writes Parquet, `entries` reads the log, `changes` says what is
 new, `positions` how far sources are, `guard` and `damage` refuse what cannot be trusted.

@@ -10,8 +10,6 @@ import pandas as pd
 from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of
 from expectations.result import Finding
 
-FURTHER = "further"
-"""Counted beside the drops: rows written beyond the first of an input row."""
 _KEY = ("job", "run")
 
 
@@ -40,14 +38,14 @@ class ExpectEveryRowAccountedFor(_CountsExpectation):
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
         """One finding for each job in which rows vanished."""
-        dropped = frame["dropped"].map(_dropped)
+        dropped = frame["dropped"].map(lambda counts: sum(_counts(counts).values()))
         vanished = (frame["rows_in"] - frame["rows_out"] - dropped).astype("int64")
         wrong = frame.assign(vanished=vanished)[(frame["shape"] == "map") & (vanished > 0)]
         return self.per_job(wrong, "vanished", "rows_vanished", "vanished in")
 
 
 class ExpectNothingUnreadableDropped(_CountsExpectation):
-    """No run dropped rows because they could not be read, or for a reason it does not know."""
+    """No run dropped rows because they could not be read."""
 
     thresholds: ClassVar[dict[str, float]] = {"unreadable_rows": 0}
 
@@ -61,16 +59,10 @@ class ExpectNothingUnreadableDropped(_CountsExpectation):
         return self.per_job(wrong, "unread", "rows_unreadable", "could not be read by")
 
 
-def _dropped(dropped: Any) -> int:
-    """Rows dropped, less the further rows that one input row became."""
-    counts = _counts(dropped)
-    return sum(counts.values()) - 2 * counts.get(FURTHER, 0)
-
-
 def _counts(dropped: Any) -> dict[str, int]:
     given = dropped if isinstance(dropped, Mapping) else dict(dropped or ())
     return {str(reason): int(n) for reason, n in given.items()}
 
 
 def _unintended(reason: str) -> bool:
-    return reason.startswith(("unread", "unnamed", "unknown"))
+    return reason.startswith("unread")

@@ -2,7 +2,7 @@
 
 Source: librdkafka, src/rdkafka.c rd_kafka_log_print. A line has a severity, seconds since 1970, a
 facility and the instance: `%3|1714557600.200|FAIL|orders-svc#producer-1| [thrd:...]: ...`. Its
-produce retries are printed only with debug=msg, and it has no "attempts left".
+produce retries are printed only with `debug` set, and it has no "attempts left".
 """
 
 from __future__ import annotations

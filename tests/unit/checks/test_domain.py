@@ -233,8 +233,6 @@ def test_the_evidence(case):
 DROPPED = {
     # case: shape, in, out, dropped -> vanished, unreadable
     "all written": ("map", 5, 5, {}, False, False),
-    "one became two": ("map", 5, 6, {"further": "1"}, False, False),
-    "one became two and another is gone": ("map", 5, 5, {"further": "1"}, True, False),
     "dropped on purpose": ("map", 5, 3, {"nothing_here": "2"}, False, False),
     "dropped as unreadable": ("map", 5, 4, {"unreadable_ids": "1"}, False, True),
     "gone": ("map", 5, 3, {"nothing_here": "1"}, True, False),
