@@ -38,8 +38,13 @@ def with_jolokia():
         del os.environ["JAVA_TOOL_OPTIONS"]
 
 
-def jolokia_says_what_the_exporter_says(nodes, port, exporter_port, directory) -> None:
-    """Both read the same beans, under other names: the same canonical values."""
+def jolokia_says_what_the_exporter_says(
+    nodes, port, exporter_port, directory, work=lambda: None
+) -> None:
+    """Both read the same beans, under other names: the same canonical values.
+
+    *work* gives the JVM something to count: it registers its beans as they are first needed.
+    """
     target = f"http://127.0.0.1:{port}/jolokia"
     settings = ScrapeSource(
         kind="scrape", name="jolokia", targets=(target,), format="jolokia", timeout_s=60
@@ -47,6 +52,7 @@ def jolokia_says_what_the_exporter_says(nodes, port, exporter_port, directory) -
     rounds = itertools.count()
 
     def compared() -> int:
+        work()
         lake = Lake(directory / f"jolokia-{port}-{next(rounds)}")
         before = canonical(direct(exporter_port))
         drain(build_source(settings, around(nodes)), lake)
@@ -60,7 +66,6 @@ def jolokia_says_what_the_exporter_says(nodes, port, exporter_port, directory) -
                 assert before[key] <= got[key] <= after[key], key
         return len(both)
 
-    # A JVM that has just started registers its beans one by one, as they are first needed.
     assert wait_until(lambda: compared() > 12, 120, pause=1)
 
 

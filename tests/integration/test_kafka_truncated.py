@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
-from confluent_kafka import KafkaException
+from confluent_kafka import ElectionType, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from acktrail.contracts.bronze import AUDIT_REPORTS
@@ -50,7 +51,15 @@ def test_a_truncated_log_is_read_again_from_the_new_epoch(nodes, tmp_path):
         nodes.launch(1)
     nodes.wait_started(1)
     wait_in_sync(admin, ["moved", TOPIC])
-    jolokia_says_what_the_exporter_says(nodes, port, nodes.brokers[1].exporter_port, tmp_path)
+    admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition("moved", 0)]).result(30)
+    assert wait_until(lambda: _is(admin, "moved", leader=1), 60)
+    seqs = itertools.count(300)
+
+    def work() -> None:
+        produce(nodes, "moved", [next(seqs)], 0)
+
+    exporter_port = nodes.brokers[1].exporter_port
+    jolokia_says_what_the_exporter_says(nodes, port, exporter_port, tmp_path, work)
 
 
 def _is(admin: AdminClient, topic: str, **wanted) -> bool:
