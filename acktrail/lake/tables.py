@@ -181,8 +181,13 @@ class Lake:
 
         Tables of runs do not count: a check of a lake that is not there writes some.
         """
-        told = (table for table in TABLES if table.layer != "runs")
-        return not any(self._is_table(table, self.path(table)) for table in told)
+        return not any(self._is_there(table) for table in TABLES if table.layer != "runs")
+
+    def _is_there(self, table: Table) -> bool:
+        try:
+            return self._is_table(table, self.path(table))
+        except (DeltaError, OSError) as error:
+            raise explained(table, self.path(table), error) from error
 
     def version(self, table: Table) -> int | None:
         """The table's newest version; None where it does not exist yet."""

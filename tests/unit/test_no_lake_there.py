@@ -9,7 +9,7 @@ from acktrail.cli import main
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS, RETRY_BUDGETS
-from acktrail.errors import UsageError
+from acktrail.errors import SourceUnavailable, UsageError
 from acktrail.lake import Lake
 
 QUESTIONS = {
@@ -81,3 +81,17 @@ def test_an_answer_no_run_has_made_yet_is_told(command, table, tmp_path):
     lake.create(table)
     after = CliRunner().invoke(main, [command, "--lake", lake.uri])
     assert (after.exit_code, after.stderr) == (0, "")
+
+
+NOWHERE = (
+    "aws_endpoint_url=http://127.0.0.1:9", "aws_allow_http=true", "aws_region=x", "max_retries=0",
+    "aws_access_key_id=nobody", "aws_secret_access_key=nothing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [QUESTIONS["losses"], UPKEEP["lake optimize"]], ids=" ".join)
+def test_a_lake_that_does_not_answer_is_worth_another_try(words):
+    given = [word for option in NOWHERE for word in ("--set", f"lake.storage_options.{option}")]
+    done = CliRunner().invoke(main, [*words, "--lake", "s3://nowhere/lake", *given])
+    assert done.exit_code == SourceUnavailable.exit_code
+    assert "did not answer" in done.stderr
