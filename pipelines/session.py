@@ -60,6 +60,18 @@ def stop(session: SparkSession) -> None:
     gateway.shutdown()
     process.stdin.close()
     process.wait(timeout=120)
+    forget_gateway()
+
+
+def forget_gateway() -> None:
+    """PySpark keeps the gateway of a dead JVM, and would use it for the next session."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession as Session
+
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    Session._instantiatedSession = None
 
 
 def jvm_log() -> Path:

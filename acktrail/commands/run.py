@@ -95,13 +95,15 @@ class SparkOnDemand:
         """Drop a session whose JVM is gone; the next call makes another. A live one is kept."""
         from pyspark.errors import PySparkException
 
+        from pipelines import session
+
         if self._session is None:
             return
         try:
             self._session.range(1).count()
         except (PySparkException, OSError, RuntimeError, TypeError, AttributeError):
             self._session = None
-            _forget_gateway()
+            session.forget_gateway()
 
     def __enter__(self) -> Callable[[], SparkSession]:
         return self
@@ -109,17 +111,6 @@ class SparkOnDemand:
     def __exit__(self, *_error: object) -> None:
         if self._session is not None:
             self._session.stop()
-
-
-def _forget_gateway() -> None:
-    """PySpark keeps the gateway of a dead JVM, and would use it for the next session."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession as Session
-
-    SparkContext._active_spark_context = None
-    SparkContext._gateway = None
-    SparkContext._jvm = None
-    Session._instantiatedSession = None
 
 
 def job_options(loaded: Loaded) -> Options:
