@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # With C1 alone Java keeps 48 MB for compiled code: Spark fills that, and then all is interpreted.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 _LONG = "-XX:+UseParallelGC"
+# Java prints its own warnings where a user's answer goes; stderr is `jvm_log`.
+_QUIET = "-Xlog:disable -Xlog:all=warning:stderr -XX:+DisplayVMOutputToStderr"
 _SMALL = {
     # A small run spends its time on compiling plans, not on rows: 148 s against 111 s for all jobs
     # on the demo's evidence. A long job gets Spark's defaults.
@@ -102,7 +104,7 @@ def _settings(long_job: bool) -> dict[str, str]:
         "spark.jars": ",".join(jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.driver.extraJavaOptions": f"{_logging()} "
+        "spark.driver.extraJavaOptions": f"{_logging()} {_QUIET} "
         + (_LONG if long_job else f"{_QUICK} {_archive_option()}"),
         "spark.driver.memory": "4g" if long_job else "2g",
         "spark.driver.host": "127.0.0.1",
@@ -133,14 +135,28 @@ def _logging() -> str:
 
 
 def archive_file() -> Path:
-    """Where the class-data-sharing archive of this Java, Spark and Delta is kept."""
+    """Where the class-data-sharing archive of this Java and of these very jars is kept.
+
+    Java takes an archive only with the jars it was made from, by their order, sizes and times: an
+    environment made anew at the same place needs one of its own.
+    """
     import pyspark
 
     version = subprocess.run(
         [java(), "-version"], capture_output=True, text=True, check=False
     ).stderr
-    name = hashlib.sha256(f"{version}{pyspark.__file__}{pyspark.__version__}".encode())
-    return cache_directory() / f"spark-{name.hexdigest()[:16]}.jsa"
+    jars = Path(pyspark.__file__).with_name("jars")
+    return _archive_of(version, jars)
+
+
+def _archive_of(java_version: str, jars: Path) -> Path:
+    files = [(jar.name, jar.stat().st_size, int(jar.stat().st_mtime)) for jar in os.scandir(jars)]
+    name = f"{_short(str(jars))}-{_short(f'{java_version}{files}')}"
+    return cache_directory() / f"spark-{name}.jsa"
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _archive_option() -> str:
@@ -167,4 +183,13 @@ def make_archive() -> Path:
     )
     if unfinished.is_file():
         unfinished.replace(archive)
+        _remove_older(archive)
     return archive
+
+
+def _remove_older(archive: Path) -> None:
+    """Those of jars that stood at the same place before: 190 MB each, and of no use."""
+    place, _, _ = archive.name.rpartition("-")
+    for other in archive.parent.glob(f"{place}-*.jsa"):
+        if other != archive:
+            other.unlink(missing_ok=True)

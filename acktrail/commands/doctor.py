@@ -90,7 +90,7 @@ def _archive() -> str:
 
     if archive_file().is_file():
         return "used"
-    return "none: runs start some seconds slower; `make setup` makes it"
+    return "none: runs start some seconds slower; `python -m pipelines.warm --archive` makes it"
 
 
 def _lake(loaded: Loaded) -> str:

@@ -1,25 +1,44 @@
-"""A session after another, in one process."""
+"""A session after another in one process, and what Java says of itself meanwhile."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+from pipelines.session import jvm_log
+
 MEGABYTE = 2**20
-TWICE = """
+SESSIONS = """
+import sys
 from pipelines import session
-for number in (3, 4):
+session._QUICK += sys.argv[1]
+for number in sys.argv[2:]:
     spark = session.build("local[1]")
-    print(spark.range(number).count())
+    print(spark.range(int(number)).count())
     session.stop(spark)
 """
 
 
-def test_a_session_that_was_stopped_is_no_hindrance_to_the_next():
+def answers(*numbers: int, options: str = "") -> str:
     done = subprocess.run(
-        [sys.executable, "-c", TWICE], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", SESSIONS, options, *map(str, numbers)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
-    assert done.stdout.split() == ["3", "4"]
+    return done.stdout
+
+
+def test_a_session_that_was_stopped_is_no_hindrance_to_the_next():
+    assert answers(3, 4) == "3\n4\n"
+
+
+def test_what_java_says_of_itself_is_in_its_log_and_not_among_the_answers():
+    """It has two ways to say things: its own log, and what is older than that."""
+    said = answers(3, options=" -XX:+UseLargePages -XX:+PrintFlagsFinal")
+    assert said == "3\n"
+    assert "ReservedCodeCacheSize" in jvm_log().read_text()
 
 
 def test_there_is_room_for_all_compiled_code(spark):
