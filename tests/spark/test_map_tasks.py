@@ -110,6 +110,21 @@ def test_a_lost_note_makes_all_of_it_anew(lake, spark):
     assert kept(lake) == list(range(0, 60, 2))
 
 
+def test_a_lake_named_from_here_is_the_same_to_a_worker_that_stands_elsewhere(
+    lake, spark, monkeypatch
+):
+    monkeypatch.chdir(lake.uri)
+    assert runner.run(EVEN, Lake("."), lambda: spark, NOW).rows_out == 30
+    assert kept(lake) == list(range(0, 60, 2))
+
+
+def test_a_window_is_long_by_all_that_was_ever_read(lake, spark, monkeypatch):
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    monkeypatch.setattr(runner, "LONG_ROWS", 60)
+    assert not runner.is_long([EVEN], lake)
+    assert runner.is_long([EVEN], lake, rebuild=True)
+
+
 def test_files_of_before_a_column_grew_read_as_null(tmp_path, spark):
     lake = Lake(tmp_path)
     lake.append(LOG_RECORDS, records(0, 3))
