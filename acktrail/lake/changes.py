@@ -39,8 +39,8 @@ def added_since(
 ) -> Added:
     """What was added after version *since* (None: everything); *entry* reads one log entry."""
     newest = int(delta.version())
-    current = current_files(delta)
-    rows = _rows_by_file(delta)
+    actions = pa.table(delta.get_add_actions(flatten=False))
+    current, rows = _files(actions), _rows_by_file(actions)
     total = sum(rows.values())
     whole = Added(newest, current, _distinct(current.values()), True, total, current, total)
     if since is None:
@@ -50,10 +50,10 @@ def added_since(
     files: dict[str, Values] = {}
     touched: list[Values] = []
     for version in range(since + 1, newest + 1):
-        actions = entry(version)
-        if actions is None:
+        written = entry(version)
+        if written is None:
             return replace(whole, complete=False)
-        for kind, action in actions:
+        for kind, action in written:
             if kind not in ("add", "remove") or not action.get("dataChange", True):
                 continue
             touched.append(action.get("partitionValues") or {})
@@ -69,9 +69,7 @@ def added_since(
     return Added(newest, files, _distinct(touched), True, count, current, total)
 
 
-def current_files(delta: DeltaTable) -> dict[str, Values]:
-    """Path to partition values of every file in the table now."""
-    actions = pa.table(delta.get_add_actions(flatten=False))
+def _files(actions: pa.Table) -> dict[str, Values]:
     paths = actions.column("path").to_pylist()
     if "partition" in actions.column_names:
         values = actions.column("partition").to_pylist()
@@ -83,8 +81,7 @@ def current_files(delta: DeltaTable) -> dict[str, Values]:
     }
 
 
-def _rows_by_file(delta: DeltaTable) -> dict[str, int]:
-    actions = pa.table(delta.get_add_actions(flatten=False))
+def _rows_by_file(actions: pa.Table) -> dict[str, int]:
     counts = actions.column("num_records").to_pylist()
     return {
         str(path): int(count or 0)

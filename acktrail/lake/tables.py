@@ -19,7 +19,7 @@ from acktrail.contracts import TABLES, Table
 from acktrail.contracts.arrow import conform, schema
 from acktrail.crashpoints import crash_point
 from acktrail.errors import ConfigError, LakeBusy, LakeDamaged
-from acktrail.lake.changes import Added, Values, added_since, current_files
+from acktrail.lake.changes import Added, Values, added_since
 from acktrail.lake.damage import (
     check_entry,
     commit_seal,
@@ -228,10 +228,10 @@ class Lake:
         path = self.path(table)
         return added_since(delta, since, lambda version: actions_of(table, path, version))
 
-    def files(self, table: Table) -> dict[str, Values]:
+    def files(self, table: Table) -> Mapping[str, Values]:
         """Path to partition values of every file in the table now; none if not written yet."""
-        delta = self.open(table)
-        return {} if delta is None else current_files(delta)
+        whole = self.added(table, None)
+        return {} if whole is None else whole.standing
 
     def consumed(self, table: Table, job: str) -> dict[str, int] | None:
         """Input versions the last run of *job* has consumed; None where unknown: rebuild."""
