@@ -25,7 +25,7 @@ MAX_RECORD_LINES = 1_000
 
 EVIDENCE: tuple[bytes, ...] = (
     b"produce response",  # retry, split and retry
-    b"produce request",  # invalid metadata, unknown topic, acks=0 close
+    b"roduce request",  # invalid metadata, unknown topic, acks=0 close
     b"attempts left",  # a retry line cut or wrapped by its author
     b"record(s)",  # every wording of a batch that expired
     b"Batch Expired",  # Kafka 0.9
@@ -62,6 +62,7 @@ EVIDENCE: tuple[bytes, ...] = (
     b"force close",
     b"closed forcefully",
     b"could not be established",
+    b"Connection to node ",  # failed authentication, or cut by whoever quoted it
     b"isconnect",  # disconnected, Disconnecting
     b"ProduceResponse",
     b"Reordered incoming",
@@ -69,8 +70,18 @@ EVIDENCE: tuple[bytes, ...] = (
     b"Kafka version",
     b"Idempotence will be disabled",
     b"#producer-",  # librdkafka instances
+    b"[thrd:",
+    b"-FAIL: ",  # librdkafka before 0.8.6
+    b"REQTMOUT",
     b"KafkaError",
     b"NoBrokersAvailable",  # kafka-python
+    b"ProduceRequest (#",
+    b"Unable connect to node",  # aiokafka
+    b"to broker",  # sarama, franz-go: Failed to connect to broker
+    b"error writing messages",  # kafka-go
+    b"Not Leader For Partition",
+    b"Kafka publish failed",  # Beats
+    b"Cannot produce to",  # ruby-kafka
     b"KafkaTimeoutError",
     b"Local: ",  # librdkafka's own errors
     b"Broker: ",  # librdkafka's texts for broker errors
@@ -144,6 +155,7 @@ _CONTINUES = re.compile(
     | (?:Error:|Error\ Message:|topic-partition|retrying\ \(|splitting\ and|Going\ to\ request)\s
     | (?:record\(s\)|ms\ has\ passed|on\ topic-partition|with\ correlation|due\ to)\s
     | Topic\ and\ partition\ to\ exceptions:              # acks=0 close, second line
+    | [Cc]urrent\ leader\b                                # a truncation refused, wrapped
     | \}
     """,
     re.VERBOSE,
@@ -175,13 +187,13 @@ _WRAPPERS = re.compile(
       (?P<cri>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}(?:Z|[+-]\d\d:\d\d)\ (?:stdout|stderr)\ [FP]\ )
     | (?P<syslog>(?:<\d{1,3}>)?
         (?:%(month)s\s{1,2}\d\d?\ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^\ ]{0,16})
-        \ [\w.-]{1,64}\ [\w./@-]{1,64}(?:\[\d{1,8}\])?:\ )
+        \ (?!%(level)s\ )[\w.-]{1,64}\ [\w./@-]{1,64}(?:\[\d{1,8}\])?:\ )
     | (?P<desktop>\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d\ 
         (?=\[\d{4}-\d\d-\d\d[\ T]|[\ \t]{1,16}[a-z][\w.]{1,80}\ =|\ \([a-z]))
     | (?P<kubectl>\[pod/[^\]\s]{1,200}\]\ )
     | (?P<compose>[A-Za-z][\w.-]{0,63}\ {1,40}\|\ {1,2})
     """
-    % {b"month": _MONTH},
+    % {b"month": _MONTH, b"level": _LEVEL},
     re.VERBOSE,
 )
 _DOCKER = re.compile(rb'\{"log":\s?"((?:[^"\\]|\\.)*)"')

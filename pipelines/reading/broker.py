@@ -114,6 +114,8 @@ def _refused(fields: Fields, found: re.Match[str], _: str) -> bool:
 def _local(fields: Fields, found: re.Match[str], _: str) -> bool:
     if found["local"] is not None:
         fields["high_watermark"] = int(found["local"])
+    if found["end"] is not None:
+        fields["offset"] = int(found["end"])
     return True
 
 
@@ -141,6 +143,17 @@ PATTERNS: tuple[Pattern, ...] = (
         "acks0_close",
         "acks0_close",
         _acks0,
+    ),
+    # kafka/server/KafkaApis.scala, 0.8:
+    #   [KafkaApi-1] Produce request with correlation id 77 from client pay on partition [orders,3]
+    #   failed due to Leader not local for partition [orders,3] on broker 1
+    pattern(
+        "Produce request with correlation id ",
+        r"Produce request with correlation id (?P<correlation_id>\d{1,18}|\S{1,20}) from client "
+        r"(?P<client_id>.{0,400}?) on partition (?P<tp>\[[^\]]{1,260}\]|\S{1,320}?) ?failed due to "
+        r"(?P<message>.{1,600})",
+        "broker_append_error",
+        "produce_request_failed",
     ),
     # kafka/cluster/Partition.scala: 0.11 to 2.1 the short text, 2.2+ the long one.
     #   [Partition orders-3 broker=1] Shrinking ISR from 1,2,3 to 1. Leader: (highWatermark: 88210,
@@ -193,10 +206,18 @@ PATTERNS: tuple[Pattern, ...] = (
         "Truncating partition ",
         r"Truncating partition (?P<tp>\S{1,340}) (?:to local high watermark (?P<high_watermark>"
         r"\d{1,18})|with TruncationState\(offset=(?P<offset>-?\d{1,18})[^)]{0,60}\) due to "
-        r"(?:local high watermark (?P<local>\d{1,18})|leader epoch))",
+        r"(?:local high watermark (?P<local>\d{1,18})|leader epoch)|to leader epoch and offset "
+        r"EpochEndOffset\([^()]{0,120}endOffset=(?P<end>-?\d{1,18}))",
         "truncation",
         "to_leader",
         _local,
+    ),
+    # kafka/log/Log.scala, 0.8 to 0.11, INFO: Truncating log orders-3 to offset 88210.
+    pattern(
+        "Truncating log ",
+        r"Truncating log (?P<tp>\S{1,320}) to offset (?P<offset>\d{1,18})",
+        "truncation",
+        "to_offset",
     ),
     # kafka/log/Log.scala, UnifiedLog.scala, UnifiedLog.java, INFO:
     #   [UnifiedLog partition=orders-3, dir=/var/lib/kafka] Truncating to offset 88210
@@ -234,8 +255,8 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "because log truncation is not allowed for ",
         r"because log truncation is not allowed for (?:topic|partition) (?P<place>\S{1,320}?),? "
-        r"Current leader (?P<leader>\d{1,9})'s latest offset (?P<offset>\d{1,18}) is less than "
-        r"replica (?P<broker>\d{1,9})'s latest offset",
+        r"[Cc]urrent leader(?: (?P<leader>\d{1,9}))?'s latest offset (?P<offset>\d{1,18}) is less "
+        r"than replica(?: (?P<broker>\d{1,9}))?'s latest offset",
         "truncation",
         "refused",
         _refused,

@@ -75,6 +75,8 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?P<error>CommitFailedException)(?:: (?P<message>.{0,400}))?",
         "commit_failed",
         "commit_failed_exception",
+        # A producer says so of the transaction that the offsets were to be part of.
+        lambda _, __, text: "error state due to " not in text,
     ),
     # ConsumerCoordinator.java:
     #   Revoke previously assigned partitions orders-0, orders-1

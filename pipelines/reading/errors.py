@@ -44,6 +44,19 @@ def catalogue() -> dict[str, KafkaError]:
     return known
 
 
+@lru_cache(maxsize=1)
+def _codes() -> dict[int, str]:
+    text = files(__package__).joinpath("errors.csv").read_text(encoding="utf-8")
+    return {
+        int(row["code"]): row["name"] for row in csv.DictReader(text.splitlines()) if row["code"]
+    }
+
+
+def name_of(code: int) -> str | None:
+    """The name of an error's number, as brokers send it."""
+    return _codes().get(code)
+
+
 @lru_cache(maxsize=4096)
 def look_up(error: str | None) -> KafkaError | None:
     """The error meant by a code name, an exception class, or a client's own words for it."""

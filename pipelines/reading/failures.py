@@ -7,6 +7,7 @@ send() can end with count, and only where nothing says that a consumer or an adm
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pipelines.reading.partitions import topic_name
 from pipelines.reading.pattern import Fields
@@ -66,13 +67,14 @@ _SHARED = frozenset(
 """What other requests end with too: something must say that it was a send."""
 
 _EXCEPTION = re.compile(
-    r"(?:org\.apache\.kafka\.(?:common\.errors|common|clients\.producer)\.|java\.lang\.)"
-    r"(?P<name>[A-Z]\w{2,60}Exception)\b(?::(?P<message>[^\n]{0,1000}))?"
+    r"(?:org\.apache\.kafka\.(?:common\.errors|common|clients\.(?:producer|consumer))\.|java\.lang\.)"
+    r"(?P<name>[A-Z]\w{2,60}Exception)\b"
+    r"(?::(?:\s{0,8}\n[>\s]{0,40}(?!at ))?(?P<message>[^\n]{0,1000}))?"
 )
 _SHORT = re.compile(
     r"(?<![\w.])(?P<name>(?:Timeout|NotEnoughReplicas|NotLeaderOrFollower|Network|RecordTooLarge|"
     r"OutOfOrderSequence|ProducerFenced|InvalidProducerEpoch|BufferExhausted)Exception)"
-    r": (?P<message>[^\n]{1,1000})"
+    r"(?:: (?P<message>[^\n]{1,1000})|\Z)"
 )
 # Where the topic stands in what is printed around the exception.
 _TOPICS = (
@@ -87,7 +89,9 @@ _TOPICS = (
     # streams/processor/internals/RecordCollectorImpl.java
     re.compile(r"(?:sending|send a) record .{0,400}?to topic (?P<topic>\S{1,249}) (?:for|due)"),
     # connect/runtime/AbstractWorkerSourceTask.java
-    re.compile(r"failed to send record to (?:topic )?(?P<topic>[A-Za-z0-9._-]{1,249})\b"),
+    re.compile(
+        r"[Ff]ailed to send record to (?:topic |(?!topic\b))(?P<topic>[A-Za-z0-9._-]{1,249})\b"
+    ),
     re.compile(r"Topic (?P<topic>[A-Za-z0-9._-]{1,249}) not present in metadata after"),
     re.compile(
         r"Partition (?P<partition>\d{1,9}) of topic (?P<topic>[A-Za-z0-9._-]{1,249}) with partition"
@@ -97,6 +101,8 @@ _TOPICS = (
         r"min\.isr requirement of \d{1,4} for partition (?P<topic>[A-Za-z0-9._-]{1,249})-"
         r"(?P<partition>\d{1,9})\b"
     ),
+    # spring-kafka, listener/DeadLetterPublishingRecoverer.java
+    re.compile(r"Dead-letter publication to (?P<topic>[A-Za-z0-9._-]{1,249}) failed for"),
     re.compile(r"Could not submit metrics to Kafka topic (?P<topic>[A-Za-z0-9._-]{1,249}):"),
     re.compile(r"Not authorized to access topics: \[(?P<topic>[A-Za-z0-9._-]{1,249})\]"),
     re.compile(r"\bto (?:Kafka )?topic[ :=]{1,2}['\"\[]?(?P<topic>[A-Za-z0-9._-]{1,249})"),
@@ -106,7 +112,7 @@ _ANNOUNCED = (
     "Exception thrown when sending a message",
     "Error encountered sending record to topic ",
     "Abort sending since an error caught",
-    "failed to send record to ",
+    "ailed to send record to ",
     "Failed to send data to Kafka: ",
     "Aborting producer batches due to fatal error",
     "Could not submit metrics to Kafka topic ",
@@ -133,6 +139,7 @@ _NOT_A_SEND = re.compile(
     r"|\[Controller id|\[Partition |node assignment|getting metadata|offsets by times"
     r"|position for partition|fetching topic|FetchSession|fetching metadata|ListenerContainer"
     r"|\[GroupCoordinator|\[RaftManager|\[SocketServer|\[BrokerLifecycle|listTopics"
+    r"|Uncaught error in kafka producer I/O thread"
     r"|describe[TC]|createTopics|create topics?\b|elemetry|Version mismatch when attempting"
 )
 _SOURCE_CODE = re.compile(
@@ -141,7 +148,7 @@ _SOURCE_CODE = re.compile(
 )
 _A_SEND = re.compile(
     r"(?i)\bsend(?:ing)?\b|\bsent\b|produc(?:e|er|ing)\b|KafkaProducer|KafkaTemplate|publish"
-    r"|recordcollector|batch|\bwrit(?:e|ing)\b"
+    r"|recordcollector|batch|\bwrit(?:e|ing)\b|\b(?:key|value)\.serializer\b"
 )
 
 
@@ -173,6 +180,23 @@ def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
             fields["partition"] = None if partition is None else int(partition)
             break
     return fields, len(flat) if announced is None else flat.find(announced)
+
+
+def read_verifiable(said: Mapping[str, object]) -> Fields:
+    """What tools/VerifiableProducer.java says of a message that failed.
+
+    {"timestamp":1769842800000,"name":"producer_send_error","topic":"orders","exception":"class
+    org.apache.kafka.common.errors.NotEnoughReplicasException","message":"Messages are ...", ...}
+    """
+    topic, thrown, message = (said.get(name) for name in ("topic", "exception", "message"))
+    error = thrown.rpartition(".")[2] if isinstance(thrown, str) else None
+    return {
+        "kind": "fatal_sequence" if error in FENCED else "send_failed",
+        "detail": "verifiable_send_error",
+        "error": error or None,
+        "message": message if isinstance(message, str) else None,
+        "topic": topic_name(topic) if isinstance(topic, str) else None,
+    }
 
 
 def is_source_code(text: str) -> bool:

@@ -21,14 +21,18 @@ _HEAD = 320
 
 _LEVEL = re.compile(
     r"\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL|CRIT|EMERG|ALERT)\b"
-    r"|[\[<](trace|debug|info|notice|warn|warning|error|fatal|critical)[\]>]"
+    r"|[\[<] {0,3}((?i:trace|debug|info|notice|warn|warning|error|fatal|critical)) {0,3}[\]>]"
+    r"|\b(VRB|DBG|INF|WRN|ERR|FTL)\b"
     r"|\b(?:level|lvl|severity)=\"?([A-Za-z]{4,8})\b"
     r"|^\s*(trace|debug|info|warn|warning|error|fatal|critical|fail|crit):\s"
 )
-_KLOG = re.compile(r"\s*([IWEF])\d{4} \d\d:\d\d:\d\d")
-_NET_LEVELS = {"FAIL": "ERROR", "CRIT": "CRITICAL"}
-"""As .NET's console logger shortens them."""
-_KLOG_LEVELS = {"I": "INFO", "W": "WARN", "E": "ERROR", "F": "FATAL"}
+# klog, CockroachDB, Tornado: W0131 07:00:00.5, W260131 07:00:00.5, [W 260131 07:00:00
+_KLOG = re.compile(r"[\s>\[]{0,8}([DIWEF])(?:\d{4}| ?\d{6}) \d\d:\d\d:\d\d")
+_SHORT_LEVELS = {"FAIL": "ERROR", "CRIT": "CRITICAL"}
+_SHORT_LEVELS |= {"VRB": "TRACE", "DBG": "DEBUG", "INF": "INFO", "WRN": "WARN", "ERR": "ERROR"}
+_SHORT_LEVELS |= {"FTL": "FATAL"}
+"""As loggers of .NET and Go shorten them."""
+_KLOG_LEVELS = {"D": "DEBUG", "I": "INFO", "W": "WARN", "E": "ERROR", "F": "FATAL"}
 _LOGGER = re.compile(r"(?<![\w.$/])((?:[a-z_][\w$]{0,40}\.){1,12}[A-Z][\w$]{1,80})(?![\w.(])")
 # log4j "%m (%c)%n", Connect "(%c:%L)": the last parenthesis, with a dotted name in it.
 _LOGGER_TAIL = re.compile(r" ?\(((?:[A-Za-z_$][\w$]{0,60}\.){1,12}[\w$]{1,80})(?::\d{1,6})?\)\s*\Z")
@@ -66,7 +70,7 @@ def read_head(head: str, first_line: str) -> Layout:
     name: str | None
     if level is not None:
         name = next(group for group in level.groups() if group is not None).upper()
-        name = _NET_LEVELS.get(name, name)
+        name = _SHORT_LEVELS.get(name, name)
     else:
         klog = _KLOG.match(head)
         name = None if klog is None else _KLOG_LEVELS[klog.group(1)]
@@ -99,6 +103,8 @@ def client_of_thread(thread: str | None) -> str | None:
 def unwrap_record(text: str) -> Text:
     """Take off JSON, Docker, CRI, syslog and terminal colours; join what CRI had split."""
     text = text[:MAX_TEXT].strip("\ufeff\x00")
+    if "‹" in text:  # CockroachDB's marks around what is to be redacted
+        text = text.replace("‹", "").replace("›", "")
     start = text.lstrip("> \t")
     if start.startswith("{"):
         parsed = _json_lines(start)

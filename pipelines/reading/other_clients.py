@@ -1,4 +1,4 @@
-"""What other clients print: sarama (Go), kafkajs, kafka-python, and Scala's own before 0.11."""
+"""What other clients print: kafkajs, kafka-python, aiokafka, ruby-kafka, Scala's before 0.11."""
 
 from __future__ import annotations
 
@@ -6,104 +6,10 @@ import json
 import re
 from typing import Any
 
-from pipelines.reading.errors import sarama_error
+from pipelines.reading import go_clients
 from pipelines.reading.layout import Layout
 from pipelines.reading.pattern import Fields, Pattern, pattern
 from pipelines.reading.times import read_timestamp
-
-_ON_PARTITION = re.compile(r" on (?P<topic>[A-Za-z0-9._-]{1,249})/(?P<partition>\d{1,9})")
-_SERVER = re.compile(r"kafka server: (.{5,160})", re.DOTALL)
-
-
-def _because(fields: Fields, found: re.Match[str], _: str) -> bool:
-    why = found["why"]
-    if why is not None:
-        server = _SERVER.search(why)
-        if server is not None:
-            fields["error"] = sarama_error(server.group(1))
-        fields["message"] = why.strip()[:300] or None
-    return True
-
-
-def _closing(fields: Fields, found: re.Match[str], text: str) -> bool:
-    fields["error"] = "EOF" if found["why"].strip() == "EOF" else None
-    return _because(fields, found, text)
-
-
-def _delivered(fields: Fields, found: re.Match[str], _: str) -> bool:
-    fields["records"] = int(found["count"])
-    return True
-
-
-def _trailing_partition(fields: Fields, found: re.Match[str], text: str) -> bool:
-    if found["tp"] is not None:
-        return True
-    place = _ON_PARTITION.match(text, found.end())
-    if place is not None:
-        fields |= {"topic": place["topic"], "partition": int(place["partition"])}
-    return place is not None
-
-
-def _sarama_states(speaker: str) -> tuple[Pattern, Pattern]:
-    """What a broker's goroutine says, called a flusher before 2016."""
-    marker = f"producer/{speaker}/"
-    said = rf"{marker}(?P<node>\d{{1,9}}) state change to "
-    # async_producer.go: producer/broker/1 state change to [retrying] on orders/11 because kafka
-    #   server: Tried to send a message to a replica that is not the leader for some partition.
-    retrying = said + r"\[retrying\] on (?P<tp>\S{1,300}/\d{1,9})(?: because (?P<why>.{1,400}))?"
-    # async_producer.go: producer/broker/478 state change to [closing] because EOF
-    closing = said + r"\[closing\] because (?P<why>[^\n]{1,400})"
-    return (
-        pattern(marker, retrying, "retry", "sarama_broker_retrying", _because),
-        pattern(marker, closing, "connection_failure", "sarama_closing", _closing),
-    )
-
-
-SARAMA: tuple[Pattern, ...] = (
-    # async_producer.go: producer/leader/orders/2 state change to [retrying-2]
-    #           before: producer/leader state change to [retrying-2] on orders/2
-    pattern(
-        "producer/leader",
-        r"producer/leader(?:/(?P<tp>\S{1,300}/\d{1,9}))? state change to \[retrying(?:-\d{1,9})?\]",
-        "retry",
-        "sarama_leader_retrying",
-        _trailing_partition,
-    ),
-    *(each for speaker in ("broker", "flusher") for each in _sarama_states(speaker)),
-    # async_producer.go, idempotent: Retrying batch for orders-11 because of kafka server: Tried ...
-    pattern(
-        "Retrying batch for ",
-        r"Retrying batch for (?P<tp>\S{1,300}-\d{1,9}) because of (?P<why>.{1,400})",
-        "retry",
-        "sarama_retrying_batch",
-        _because,
-    ),
-    # async_producer.go, ProducerError: kafka: Failed to produce message to topic orders: <error>
-    pattern(
-        "Failed to produce message to topic ",
-        r"Failed to produce message to topic (?P<topic>[A-Za-z0-9._-]{1,249}):(?P<why>.{0,400})",
-        "send_failed",
-        "sarama_producer_error",
-        _because,
-    ),
-    # async_producer.go, ProducerErrors: kafka: Failed to deliver 3 messages.
-    pattern(
-        "Failed to deliver ",
-        r"Failed to deliver (?P<count>\d{1,9}) messages\.",
-        "send_failed",
-        "sarama_producer_errors",
-        _delivered,
-    ),
-    # errors.go, ErrOutOfBrokers: kafka: client has run out of available brokers to talk to
-    pattern(
-        "client has run out of available brokers",
-        r"client has run out of available brokers",
-        "connection_failure",
-        "sarama_out_of_brokers",
-        lambda _, __, text: "consum" not in text.lower(),
-    ),
-)
-
 
 RDKAFKA: tuple[Pattern, ...] = (
     # librdkafka, src/rdkafka.c, where an application printed it without its head:
@@ -146,6 +52,33 @@ PYTHON: tuple[Pattern, ...] = (
         "metadata_timeout",
         lambda fields, found, _: _seconds(fields, found),
     ),
+    # kafka-python 1.x left its text unformatted:
+    #   KafkaTimeoutError: ('Failed to update metadata after %s secs.', 60.0)
+    pattern(
+        "KafkaTimeoutError: ('Failed to update metadata",
+        r"(?P<error>KafkaTimeoutError): \('Failed to update metadata after %s secs\.', "
+        r"(?P<seconds>\d{1,9}(?:\.\d{1,9})?)",
+        "send_failed",
+        "metadata_timeout",
+        lambda fields, found, _: _seconds(fields, found),
+    ),
+    # kafka-python before 1.0, producer/base.py:
+    #   FailedPayloadsError sending ProduceRequest (#1 of 1) to orders:3 with msgs ...
+    pattern(
+        "FailedPayloadsError sending ProduceRequest",
+        r"(?P<error>FailedPayloadsError) sending ProduceRequest \(#\d{1,9} of \d{1,9}\) to "
+        r"(?P<topic>[A-Za-z0-9._-]{1,249}):(?P<partition>\d{1,9})",
+        "send_failed",
+        "failed_payloads",
+    ),
+    # aiokafka, client.py: Unable connect to node with id 1: [Errno 111] Connect call failed
+    pattern(
+        "Unable connect to node with id ",
+        r"Unable connect to node with id (?P<node>\d{1,10}): (?P<message>.{0,300})",
+        "connection_failure",
+        "aiokafka_no_connection",
+        lambda _, __, text: "onsumer" not in text,
+    ),
     # kafka-python, producer/buffer.py: Failed to allocate memory within the configured max blocking
     pattern(
         "KafkaTimeoutError: Failed to allocate memory",
@@ -162,6 +95,39 @@ PYTHON: tuple[Pattern, ...] = (
         lambda _, __, text: "onsumer" not in text,
     ),
 )
+
+
+_RUBY_CLASS = re.compile(r"Kafka::(DeliveryFailed|BufferOverflow)\b")
+
+
+def _ruby(fields: Fields, found: re.Match[str], text: str) -> bool:
+    named = _RUBY_CLASS.search(text)
+    fields["error"] = None if named is None else named.group(1)
+    if found.groupdict().get("more"):
+        fields["partition"] = None
+    return True
+
+
+RUBY: tuple[Pattern, ...] = (
+    # ruby-kafka, lib/kafka/producer.rb: Failed to send messages to orders/3, orders/4
+    pattern(
+        "Failed to send messages to ",
+        r"Failed to send messages to (?P<tp>[A-Za-z0-9._-]{1,249}/\d{1,9})(?P<more>, \S)?",
+        "send_failed",
+        "ruby_delivery_failed",
+        _ruby,
+    ),
+    #   Cannot produce to orders, max buffer size (1000 messages) reached
+    pattern(
+        "Cannot produce to ",
+        r"Cannot produce to (?P<topic>[A-Za-z0-9._-]{1,249}), max buffer (?:byte)?size \(",
+        "send_failed",
+        "buffer_exhausted",
+        _ruby,
+    ),
+)
+
+PATTERNS: tuple[Pattern, ...] = (*go_clients.PATTERNS, *RDKAFKA, *SCALA, *PYTHON, *RUBY)
 
 
 def _seconds(fields: Fields, found: re.Match[str]) -> bool:
@@ -186,6 +152,7 @@ _KAFKAJS_CONNECTION = re.compile(
 _KAFKAJS_PRODUCE = re.compile(
     r"\[Connection\] Response Produce\(|\[Producer\] (?:Failed|Error)|Failed to send messages"
 )
+_KAFKAJS_GIVEN_UP = re.compile(r"KafkaJSNumberOfRetriesExceeded: .{1,300}?(?:[Pp]roduce|\bsend)")
 _KAFKAJS_OBJECT = re.compile(r'\{"level":"[A-Z]{4,8}",.{0,40}"')
 _FAILED_TO_SEND = re.compile(r"Failed to send messages: ([^\n\"]{3,300})")
 _NOT_PRODUCER = re.compile(
@@ -199,8 +166,9 @@ def read_kafkajs(text: str, fields: dict[str, Any] | None) -> tuple[Fields, Layo
     said = text if fields is None else f"{text} {fields.get('error') or ''}"
     if _NOT_PRODUCER.search(text) is not None or _names_a_consumer(fields):
         return None
-    produce = _KAFKAJS_PRODUCE.search(said)
-    if produce is None and _KAFKAJS_CONNECTION.search(said) is None:
+    lost = _KAFKAJS_CONNECTION.search(said)
+    produce = _KAFKAJS_PRODUCE.search(said) or (not lost and _KAFKAJS_GIVEN_UP.search(said)) or None
+    if produce is None and lost is None:
         return None
     if fields is not None and fields.get("level") == "DEBUG" and not fields.get("error"):
         return None  # every response is printed so, the good ones too
@@ -256,5 +224,7 @@ def _kafkajs_error(text: str, fields: dict[str, Any] | None) -> str | None:
         return failed.group(1).strip()
     if "Connection timeout" in text:
         return "Connection timeout"
+    if _KAFKAJS_GIVEN_UP.search(text) is not None:
+        return "KafkaJSNumberOfRetriesExceeded"
     named = _QUOTED["error"].search(text)
     return None if named is None else named.group(1)

@@ -52,7 +52,7 @@ def _expired(fields: Fields, _: re.Match[str], text: str) -> bool:
 
 
 def _expired_cut(fields: Fields, found: re.Match[str], text: str) -> bool:
-    told = "TimeoutException" in text or "batch creation" in text
+    told = any(w in text for w in ("TimeoutException", "batch creation", " due to timeout"))
     return _expired(fields, found, text) and told
 
 
@@ -88,6 +88,7 @@ RETRY = (
     # kafka-python, producer/sender.py: no correlation id, and
     #   on topic-partition TopicPartition(topic='orders', partition=3), retrying (4 attempts left).
     #   Error: <class 'kafka.errors.NotLeaderForPartitionError'>
+    # aiokafka, producer/sender.py: the same without "(4 attempts left)"
     pattern(
         "Got error produce response",
         r"Got error produce response(?: (?:with|in) correlation id (?P<correlation_id>"
@@ -95,8 +96,10 @@ RETRY = (
         + r"))?"
         r" (?:.{0,80}? ?on topic-partition |(?:\.\.\.|…) )?"
         r"(?P<tp>TopicPartition\([^()]{1,300}\)|\[[^\]]{1,260}\]|\S{1,320}?), "
-        r"(?P<split>splitting and )?retrying \((?P<attempts_left>" + _N + r") attempts? left\)"
-        r"(?:\.? Error: (?P<error>" + _ERROR + r")(?:\.? Error Message: (?P<message>.{0,2000}))?)?",
+        r"(?P<split>splitting and )?retrying(?: \((?P<attempts_left>" + _N + r") attempts? left\)|"
+        r"(?=\. Error: ))(?:\.? Error: (?P<error>"
+        + _ERROR
+        + r")(?:\.? Error Message: (?P<message>.{0,2000}))?)?",
         "retry",
         "produce_retry",
         _retry,
@@ -112,9 +115,10 @@ RETRY = (
         lambda fields, found, text: _cut(fields, found, text) and _name_error(fields, found),
     ),
     # And a person's summary of it:  Got error produce response: NOT_LEADER_OR_FOLLOWER
+    # aiokafka, producer/sender.py: Got error produce response: NodeNotReadyError: ...
     pattern(
         "Got error produce response: ",
-        r"Got error produce response: (?P<error>[A-Z][A-Z_]{4,60})\b",
+        r"Got error produce response: (?P<error>[A-Z][A-Z_]{4,60}\b|[A-Z]\w{1,60}Error\b)",
         "retry",
         "produce_retry_summary",
     ),
@@ -149,7 +153,7 @@ EXPIRED = (
     pattern(
         "Expiring ",
         r"Expiring (?P<records>\d{1,18}|[A-Zn]) record\(s\)(?: for (?P<tp>[\w.-]{1,249}-\d{1,9})\b|"
-        r"(?= ?(?:\.\.\.|…|\Z|['\"`)])))",
+        r"(?= ?(?:\.\.\.|…|\Z|['\"`)]| due to timeout)))",
         "expired",
         "batch_expired_cut",
         _expired_cut,
@@ -178,6 +182,17 @@ EXPIRED = (
     pattern(
         "TimeoutException: Batch Expired",
         r"TimeoutException: Batch Expired",
+        "expired",
+        "batch_expired_0_9",
+        _expired,
+    ),
+    #   and in the words of the console producer, producer/internals/ErrorLoggingCallback.java:
+    #   Error when sending message to topic orders with key: null, value: 6 bytes with error: Batch
+    #   Expired
+    pattern(
+        "Error when sending message to topic ",
+        r"Error when sending message to topic (?P<topic>\S{1,249}) with key: .{0,400}? with error: "
+        r"Batch Expired",
         "expired",
         "batch_expired_0_9",
         _expired,
@@ -311,7 +326,8 @@ NETWORK = (
     pattern(
         "Connection to node ",
         r"Connection to node (?P<node>-?\d{1,10}|\S{1,20})(?: \([^)]{0,300}\))? (?:could not be "
-        r"established|terminated during authentication|failed authentication)",
+        r"established|terminated during authentication|failed authentication|"
+        r"could(?: not)?(?: be)?(?: ?(?:\.\.\.|…))?\Z)",
         "connection_failure",
         "node_unavailable",
     ),

@@ -14,6 +14,8 @@ from pipelines.reading.layout import Layout
 from pipelines.reading.pattern import Fields, integer
 from pipelines.reading.times import from_epoch
 
+MARKS = ("|", "#producer-", "[thrd:", "RDKAFKA-", "LOG-")
+"""One of them stands in every line of librdkafka's own."""
 SEVERITIES = ("EMERG", "ALERT", "CRIT", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
 
 # %3|1714557600.200|FAIL|orders-svc#producer-1| [thrd:b1:9092/1]: b1:9092/1: Connect to ... failed
@@ -28,17 +30,43 @@ _AT_LINE = re.compile(
     r"(?:^|[\s>`'\"(])(?:%?[0-7]\|(?:\d{9,10}\.\d{3}\||[.…]{1,3}\|)?|\|\d{9,10}\.\d{3}\|)"
     r"[A-Z][A-Z_0-9]{1,20}\|"
 )
-# confluent-kafka-python with logger=: REQTMOUT [orders-svc#producer-1] [thrd:...]: ...
-_LOGGED = re.compile(
-    r"\b(?P<facility>FAIL|REQTMOUT|ERROR|TERMINATE|FATAL|MSGSET|TIMEOUT|REQERR|RETRY) {0,4}"
-    r"\[(?P<instance>[^\]\n]{0,200}#producer-\d{1,6})\] (?P<text>.{0,3000})",
+# Releases before 0.8.6, and the C++ example: 1433288004.747 RDKAFKA-3-FAIL: pay#producer-0: ...
+_OLD_LINE = re.compile(
+    r"(?:(?P<seconds>\d{9,10})\.(?P<millis>\d{3}) )?(?<!\w)(?:[A-Z]{1,12}-)?(?:RDKAFKA|LOG)-"
+    r"(?P<severity>[0-7])-(?P<facility>[A-Z][A-Z_0-9]{1,20}): "
+    r"(?:(?P<instance>[^:\[\]\n]{0,200}#(?:producer|consumer)-\d{1,6}): )?(?P<text>.{0,3000})",
     re.DOTALL,
 )
+_FACILITY = (
+    r"(?<![\w.])(?P<facility>FAIL|BROKERFAIL|REQTMOUT|TERMINATE|FATAL|MSGSET|TIMEOUT|REQERR|RETRY"
+    r"|ERROR)"
+)
+_INSTANCE = r"(?P<instance>[^\s\[\]|:,'\"]{0,200}#producer-\d{1,6})"
+# What applications make of it in their log callbacks.
+_RETOLD = tuple(
+    re.compile(expression + r"(?P<text>.{0,3000})", re.DOTALL)
+    for expression in (
+        # confluent-kafka-python with logger=: REQTMOUT [orders-svc#producer-1] [thrd:...]: ...
+        _FACILITY + r" {0,4}\[(?P<instance>[^\]\n]{0,200}#producer-\d{1,6})\] ",
+        # .NET: orders-svc#producer-1: REQTMOUT - [thrd:...], orders-svc#producer-1,7,MSGSET,[thrd:
+        _INSTANCE + r"[:,] ?(?:[0-7],)?" + _FACILITY + r"(?: - |[:,] ?)",
+        # [REQTMOUT] [thrd:...]: ..., [7,BROKERFAIL]: [thrd:...]: ..., fac: 'FAIL', message: '[thrd:
+        _FACILITY + r"(?P<instance>(?!))?[^\w\s]{0,3}[\s|]{1,4}(?:message: ')?(?=\[thrd:)",
+        # fluent-bit: fluent-bit#producer-1: [thrd:...]: ...
+        r"(?P<facility>(?!))?" + _INSTANCE + r"[:,]? ?(?=\[thrd:)",
+    )
+)
+_LOST = re.compile(
+    r"(?:Connect|Failed to connect) to |(?:Receive|Send) failed|Disconnected|Failed to resolve|"
+    r"timed out: disconnect|Timed out \d{1,9} in-flight|brokers? (?:are|is) down|handshake failed"
+)
+"""How a connection ends, where nobody names the facility."""
 _AFTER = re.compile(r"\(after (-?\d{1,18})ms")
 _NODE = re.compile(r"(?:^|: |\[thrd:)\S{1,200}:\d{1,5}/(\d{1,9})(?:\]|:)")
 _MESSAGE_SET = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\]: MessageSet with "
-    r"(?P<records>\d{1,9}) message\(s\) \(MsgId \d{1,18}, BaseSeq -?\d{1,18}\) encountered error: "
+    r"(?P<records>\d{1,9}) message\(s\) (?:\(MsgId \d{1,18}, BaseSeq -?\d{1,18}\) )?"
+    r"encountered error: "
     r"(?P<error>.{1,300}?) \(actions (?P<actions>[^)]{0,200})\)"
 )
 _REQUEST_FAILED = re.compile(
@@ -57,12 +85,15 @@ _TERMINATING = re.compile(r"Producer terminating with (\d{1,18}) messages? \(")
 _FATAL = re.compile(
     r"Fatal error: (?:Broker: |Local: )?(?P<error>[^:\n]{1,200})(?:: (?P<reason>.*))?"
 )
+_FATAL_FOR = re.compile(
+    r"ProduceRequest for (?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\] with "
+    r"(?P<records>\d{1,9}) message\(s\)"
+)
 
 
 def read_line(text: str) -> tuple[Fields, Layout, int] | None:
     """A line of librdkafka's own, if it speaks of a produce request's fate, and its place."""
-    at = _AT_LINE.search(text)
-    found = None if at is None else _LINE.search(text, at.start())
+    found = _framed(text)
     if found is not None:
         seconds, millis = found["seconds"], found["millis"]
         layout = Layout(
@@ -70,12 +101,16 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
             ts=None if seconds is None else from_epoch(int(seconds), int(millis)),
         )
     else:
-        found, layout = _LOGGED.search(text), Layout()
+        layout = Layout()
+        retold = (expression.search(text) for expression in _RETOLD)
+        found = None if "onsumer" in text else next((one for one in retold if one), None)
     if found is None:
         return None
-    instance = found["instance"].strip()
+    instance = (found["instance"] or "").strip()
     if "#consumer-" in instance:
         return None
+    if layout.level is None and found["facility"] == "ERROR" and not _LOST.search(found["text"]):
+        return None  # an application's level
     fields = _read_facility(found["facility"], found["text"])
     if fields is None:
         return None
@@ -83,17 +118,27 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
     return fields, layout, found.start()
 
 
-def _read_facility(facility: str, text: str) -> Fields | None:
+def _framed(text: str) -> re.Match[str] | None:
+    at = _AT_LINE.search(text)
+    if at is not None:
+        return _LINE.search(text, at.start())
+    return _OLD_LINE.search(text) if "RDKAFKA-" in text or "LOG-" in text else None
+
+
+def _read_facility(facility: str | None, text: str) -> Fields | None:
     node = _NODE.search(text)
     fields: Fields = {"node": None if node is None else integer(node.group(1))}
-    if facility in ("FAIL", "REQTMOUT", "ERROR"):
+    if facility in ("FAIL", "BROKERFAIL", "REQTMOUT", "ERROR") or (
+        facility is None and _LOST.search(text) is not None
+    ):
         # src/rdkafka_broker.c: connection lost or refused, requests timed out.
         after = _AFTER.search(text)
-        fields |= {"kind": "connection_failure", "detail": f"rd_{facility.lower()}"}
+        detail = f"rd_{(facility or 'fail').lower()}"
+        fields |= {"kind": "connection_failure", "detail": detail}
         fields |= {"error": facility, "message": text.strip()[:500] or None}
         fields["elapsed_ms"] = None if after is None else int(after.group(1))
         return fields
-    if facility == "TERMINATE":
+    if facility == "TERMINATE" or (facility is None and "Producer terminating" in text):
         # src/rdkafka.c: Producer terminating with 41 messages (5412 bytes) still in queue or ...
         count = _TERMINATING.search(text)
         if count is None:
@@ -104,9 +149,13 @@ def _read_facility(facility: str, text: str) -> Fields | None:
             "error": facility,
             "records": int(count.group(1)),
         }
-    if facility == "FATAL":
+    if facility == "FATAL" or (facility is None and "Fatal error: " in text):
         # src/rdkafka.c: Fatal error: Broker: Broker received an out of order sequence number: ...
         fatal = _FATAL.search(text)
+        of = _FATAL_FOR.search(text)
+        if of is not None:
+            fields |= {"topic": of["topic"], "partition": int(of["partition"])}
+            fields["records"] = int(of["records"])
         return fields | {
             "kind": "fatal_sequence",
             "detail": "rd_fatal",
@@ -168,15 +217,14 @@ _WORDS = re.compile(r"\b(?:Broker|Local): (?P<error>[A-Z][^\n\"“”'\]\[{}|:,;
 _GO_PARTITION = re.compile(r"\b(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partition>\d{1,9})\]@")
 _DELIVERY = re.compile(
     r"(?i)deliver(?:y|ed)?\b.{0,40}\bfail|fail.{0,40}\bdeliver|\bproduc(?:e|er|ing)\b|"
-    r"ProduceException|\bsend|\bvalue:|MessageProduction|\bpublish|^\W{0,8}% ERROR: Local: "
+    r"Message production error|ProduceException|\bsend|\bvalue:|MessageProduction|\bpublish|"
+    r"^\W{0,8}% ERROR: Local: "
 )
 _NOT_DELIVERY = re.compile(
     r"onsumer|onsuming|ubscri|eserializ|\bfetch|\bFetch|PARTITION_EOF|commit"
 )
 _OTHER_REQUEST = re.compile(r"\bMetadata ?[Rr]equest failed: (?:Local|Broker): ")
 """A request that carries no message."""
-_BROKER_FAILED = "BROKERFAIL"
-"""Facility of old releases: a connection was given up, whatever the error's words are."""
 _DOWN = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "Broker transport failure"}
 _DOWN |= {"All broker connections are down", "Host resolution failure"}
 _EXPIRED = {"Message timed out", "_MSG_TIMED_OUT"}
@@ -199,11 +247,7 @@ def read_callback(text: str) -> Fields | None:
         return None
     if _AT_LINE.search(text) is not None or _OTHER_REQUEST.search(text) is not None:
         return None  # librdkafka's own words about something else than a message
-    if _BROKER_FAILED in text:
-        if "#consumer-" in text:
-            return None
-        kind = "connection_failure"
-    elif error in _EXPIRED:
+    if error in _EXPIRED:
         kind = "expired"
     elif _NOT_DELIVERY.search(text) is not None or not (
         error in _ONLY_PRODUCERS or _DELIVERY.search(text) is not None
@@ -225,8 +269,8 @@ def _known_words(text: str) -> str:
     for known in RDKAFKA_WORDS:
         if text.startswith(known) and not text[len(known) : len(known) + 1].isalpha():
             return known
-    error = text if "(s)" in text else text.partition("(")[0]
-    return error.strip().rstrip(")").strip()
+    error = text if "(s)" in text else text.partition("(")[0].partition(")")[0]
+    return error.strip()
 
 
 def _own_words(error: str) -> str:

@@ -22,10 +22,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *producer.METADATA,
     *producer.SEQUENCE,
     *producer.CLOSING,
-    *other_clients.SARAMA,
-    *other_clients.RDKAFKA,
-    *other_clients.SCALA,
-    *other_clients.PYTHON,
+    *other_clients.PATTERNS,
     *producer.NETWORK,
     *consumer.PATTERNS,
     *producer.BACKGROUND,
@@ -132,7 +129,7 @@ def _read(shown: Text, flat: str) -> Event | None:
             fields: Fields = {"kind": kind, "detail": "config_block", "settings": settings}
             fields["client_id"] = settings.get("client.id") or None
             return _event(fields, flat, flat.find("values:"), shown, None)
-    if "|" in flat or "#producer-" in flat:
+    if any(mark in flat for mark in rdkafka.MARKS):
         line = rdkafka.read_line(flat)
         if line is not None:
             return _event(line[0], flat, line[2], shown, line[1])
@@ -150,11 +147,17 @@ def _read_rest(shown: Text, flat: str) -> Event | None:
     """What has no announcing words of its own: kafkajs, delivery reports, exceptions."""
     if "kafkajs" in flat or "KafkaJS" in flat or shown.around.logger == "kafkajs":
         read = other_clients.read_kafkajs(flat, shown.fields)
-        return None if read is None else _event(read[0], flat, len(flat), shown, read[1])
+        if read is not None:
+            return _event(read[0], flat, len(flat), shown, read[1])
+        if "Local: " not in flat:  # confluent-kafka-javascript borrows its names
+            return None
     if "Local: " in flat or "Broker: " in flat or "KafkaError{" in flat:
         report = None if failures.is_source_code(flat) else rdkafka.read_callback(flat)
         if report is not None:
             return _event(report, flat, len(flat), shown, None)
+    if shown.fields is not None and shown.fields.get("name") == "producer_send_error":
+        verifiable = failures.read_verifiable(shown.fields)
+        return _event(verifiable, flat, 0, shown, None)
     if any(words in flat for words in _FAILED):
         failure = failures.read_failure(shown.lines, flat)
         if failure is not None:

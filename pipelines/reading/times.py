@@ -23,7 +23,7 @@ _ISO = re.compile(
     r"(?:[T_]|,? ?(?:::)? {0,2})(?P<clock>\d\d:\d\d:\d\d)(?P<fraction>[.,:]\d{1,9})?"
     r"(?P<zone>Z|\ ?[+-]\d\d:?\d\d(?!\d))?"
 )
-_GAP = re.compile(r"\]? {1,2}[\[(]?")
+_GAP = re.compile(r"\]? {1,2}(?:\S{1,60}: )?[\[(]?")
 # 20240501 12:00:10.420
 _COMPACT = re.compile(
     r"(?<!\d)(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)[T -](?P<clock>\d\d:\d\d:\d\d)"
@@ -44,10 +44,21 @@ _NAMED = re.compile(
     r"(?<!\d)(?P<day>\d\d?)[-/ ](?P<name>[A-Za-z]{3})[a-z]{0,6}[-/ ](?P<year>20\d\d)[ :T]"
     r"(?P<clock>\d\d:\d\d:\d\d)(?P<fraction>[.,]\d{1,9})?(?P<zone>\ ?[+-]\d\d:?\d\d)?"
 )
-# Mar 28, 2018 3:14:15 PM (java.util.logging)
+# Mar 28, 2018 3:14:15 PM (java.util.logging), Mar 28, 2018 @ 15:14:15.003 (Kibana)
 _NAME_FIRST = re.compile(
-    r"\b(?P<name>[A-Z][a-z]{2})[a-z]{0,6}\.? (?P<day>\d\d?),? (?P<year>20\d\d),? "
+    r"\b(?P<name>[A-Z][a-z]{2})[a-z]{0,6}\.? (?P<day>\d\d?),? (?P<year>20\d\d),? (?:@ )?"
     r"(?P<clock>\d\d?:\d\d:\d\d)(?P<fraction>[.,]\d{1,9})? ?(?P<half>[AP]M)?"
+)
+# W260131 07:00:00.5 (CockroachDB), [W 260131 07:00:00 (Tornado)
+_LETTER_FIRST = re.compile(
+    r"\A[\s>\[]{0,8}[DIWEF] ?(?P<year>\d\d)(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d)"
+    r"(?P<fraction>\.\d{1,9})?"
+)
+_EPOCH = re.compile(r"\s{0,8}(1\d{9})\.(\d{3})\d{0,6}\s")
+# [WARN] [01/31/2026 07:00:00.123] [thread] (Akka)
+_AKKA = re.compile(
+    r"\[\w{4,7}\] \[(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>20\d\d) "
+    r"(?P<clock>\d\d:\d\d:\d\d)(?P<fraction>\.\d{3})\] \["
 )
 
 
@@ -69,17 +80,24 @@ def _behind(text: str, end: int) -> int:
 
 
 def _read_rarer(text: str) -> str | None:
-    found = _SHORT_YEAR.search(text)
-    if found is not None:
-        return _iso(found, "20" + found["year"], found["month"], found["day"])
-    found = _COMPACT.search(text)
-    if found is not None:
-        return _iso(found, found["year"], found["month"], found["day"], found["zone"])
-    found = _NAMED.search(text) or _NAME_FIRST.search(text)
-    if found is not None:
-        month = _MONTHS.get(found["name"].lower())
-        zone = found.groupdict().get("zone")
-        return None if month is None else _iso(found, found["year"], month, found["day"], zone)
+    for expression in (_SHORT_YEAR, _COMPACT, _NAMED, _NAME_FIRST, _LETTER_FIRST, _AKKA):
+        found = expression.search(text)
+        if found is not None:
+            return _dated(found)
+    epoch = _EPOCH.match(text)
+    if epoch is not None:
+        return from_epoch(int(epoch.group(1)), int(epoch.group(2)))
+    return _day_first(text)
+
+
+def _dated(found: re.Match[str]) -> str | None:
+    named = found.groupdict()
+    month = named["month"] if "month" in named else _MONTHS.get(found["name"].lower())
+    year = found["year"] if len(found["year"]) == 4 else "20" + found["year"]
+    return None if month is None else _iso(found, year, month, found["day"], named.get("zone"))
+
+
+def _day_first(text: str) -> str | None:
     found = _DAY_FIRST.search(text)
     if found is not None:
         one, two = int(found["one"]), int(found["two"])

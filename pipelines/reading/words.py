@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.reading import broker, consumer, other_clients, producer
+from pipelines.reading import broker, consumer, other_clients, producer, rdkafka
 
 BROKER_WORDS: tuple[str, ...] = tuple(dict.fromkeys(p.marker for p in broker.PATTERNS))
 CONSUMER_WORDS: tuple[str, ...] = (
@@ -11,7 +11,7 @@ CONSUMER_WORDS: tuple[str, ...] = (
 )
 _OTHER = (
     "ProducerConfig values:",
-    "#producer-",
+    *rdkafka.MARKS[1:],
     "Local: ",
     "Broker: ",
     "KafkaError{",
@@ -37,10 +37,7 @@ PRODUCER_WORDS: tuple[str, ...] = (
         p.marker
         for p in (
             *producer.PATTERNS,
-            *other_clients.SARAMA,
-            *other_clients.RDKAFKA,
-            *other_clients.SCALA,
-            *other_clients.PYTHON,
+            *other_clients.PATTERNS,
         )
     ),
     *_OTHER,

@@ -80,7 +80,7 @@ CASES = [
         "a connection that an old librdkafka gave up",
         "2016/11/19 21:07:41 *INFO* rdkafka#producer-43:BROKERFAIL:b7:9092/7: failed: err: Local: Message "
         "timed out: (errno: Unknown error)",
-        {"kind": "connection_failure", "error": "Message timed out"},
+        {"kind": "connection_failure", "error": "BROKERFAIL", "client_id": "rdkafka#producer-43"},
     ),
     (
         "an expiry cut behind its partition",

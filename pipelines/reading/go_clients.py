@@ -1,0 +1,178 @@
+"""What clients in Go print: sarama, kafka-go and franz-go."""
+
+from __future__ import annotations
+
+import re
+
+from pipelines.reading.errors import name_of, sarama_error
+from pipelines.reading.pattern import Fields, Pattern, pattern
+
+_ON_PARTITION = re.compile(r" on (?P<topic>[A-Za-z0-9._-]{1,249})/(?P<partition>\d{1,9})")
+_SERVER = re.compile(r"kafka server: (.{5,160})", re.DOTALL)
+
+
+def _because(fields: Fields, found: re.Match[str], _: str) -> bool:
+    why = found["why"]
+    if why is not None:
+        server = _SERVER.search(why)
+        if server is not None:
+            fields["error"] = sarama_error(server.group(1))
+        fields["message"] = why.strip()[:300] or None
+    return True
+
+
+def _closing(fields: Fields, found: re.Match[str], text: str) -> bool:
+    fields["error"] = "EOF" if found["why"].strip() == "EOF" else None
+    return _because(fields, found, text)
+
+
+def _delivered(fields: Fields, found: re.Match[str], text: str) -> bool:
+    fields["records"] = int(found["count"])
+    return _because(fields, found, text)
+
+
+def _trailing_partition(fields: Fields, found: re.Match[str], text: str) -> bool:
+    if found["tp"] is not None:
+        return True
+    place = _ON_PARTITION.match(text, found.end())
+    if place is not None:
+        fields |= {"topic": place["topic"], "partition": int(place["partition"])}
+    return place is not None
+
+
+def _is_go(fields: Fields, found: re.Match[str], text: str) -> bool:
+    """Whether sarama says so: other programs connect to brokers too."""
+    why = found["why"] or ""
+    known = "arama" in text or "dial tcp" in why or why.strip(": ").startswith("EOF")
+    return known and "consum" not in text.lower() and _because(fields, found, text)
+
+
+_NUMBER = re.compile(r"\[(\d{1,3})\] ")
+
+
+def _numbered(fields: Fields, found: re.Match[str], text: str) -> bool:
+    number = _NUMBER.match(found["why"])
+    if number is not None:
+        fields["error"] = name_of(int(number.group(1)))
+    return _because(fields, found, text)
+
+
+_TO_TOPIC = re.compile(r"\bto topic (?P<topic>[A-Za-z0-9._-]{1,249})\b")
+_A_SEND = re.compile(r"(?i)\bsend|\bpubli|\bproduc|\bwrit")
+
+
+def _of_an_application(fields: Fields, found: re.Match[str], text: str) -> bool:
+    head = text[max(0, found.start() - 400) : found.start()]
+    topic = _TO_TOPIC.search(head)
+    if topic is not None:
+        fields["topic"] = topic["topic"]
+    is_send = _A_SEND.search(head) is not None and "consum" not in text.lower()
+    return is_send and _numbered(fields, found, text)
+
+
+def _sarama_states(speaker: str) -> tuple[Pattern, Pattern]:
+    """What a broker's goroutine says, called a flusher before 2016."""
+    marker = f"producer/{speaker}/"
+    said = rf"{marker}(?P<node>\d{{1,9}}) state change to "
+    # async_producer.go: producer/broker/1 state change to [retrying] on orders/11 because kafka
+    #   server: Tried to send a message to a replica that is not the leader for some partition.
+    retrying = said + r"\[retrying\] on (?P<tp>\S{1,300}/\d{1,9})(?: because (?P<why>.{1,400}))?"
+    # async_producer.go: producer/broker/478 state change to [closing] because EOF
+    closing = said + r"\[closing\] because (?P<why>[^\n]{1,400})"
+    return (
+        pattern(marker, retrying, "retry", "sarama_broker_retrying", _because),
+        pattern(marker, closing, "connection_failure", "sarama_closing", _closing),
+    )
+
+
+SARAMA: tuple[Pattern, ...] = (
+    # async_producer.go: producer/leader/orders/2 state change to [retrying-2]
+    #           before: producer/leader state change to [retrying-2] on orders/2
+    pattern(
+        "producer/leader",
+        r"producer/leader(?:/(?P<tp>\S{1,300}/\d{1,9}))? state change to \[retrying(?:-\d{1,9})?\]",
+        "retry",
+        "sarama_leader_retrying",
+        _trailing_partition,
+    ),
+    *(each for speaker in ("broker", "flusher") for each in _sarama_states(speaker)),
+    # async_producer.go, idempotent: Retrying batch for orders-11 because of kafka server: Tried ...
+    pattern(
+        "Retrying batch for ",
+        r"Retrying batch for (?P<tp>\S{1,300}-\d{1,9}) because of (?P<why>.{1,400})",
+        "retry",
+        "sarama_retrying_batch",
+        _because,
+    ),
+    # async_producer.go, ProducerError: kafka: Failed to produce message to topic orders: <error>
+    pattern(
+        "Failed to produce message to topic ",
+        r"Failed to produce message to topic (?P<topic>[A-Za-z0-9._-]{1,249}):(?P<why>.{0,400})",
+        "send_failed",
+        "sarama_producer_error",
+        _because,
+    ),
+    # async_producer.go, ProducerErrors: kafka: Failed to deliver 3 messages.
+    # OpenTelemetry's exporter: Failed to deliver 3 messages due to kafka server: ...
+    pattern(
+        "Failed to deliver ",
+        r"Failed to deliver (?P<count>\d{1,9}) messages(?:\.| due to (?P<why>[^\n\"]{1,400}))",
+        "send_failed",
+        "sarama_producer_errors",
+        _delivered,
+    ),
+    # errors.go, ErrOutOfBrokers: kafka: client has run out of available brokers to talk to
+    pattern(
+        "client has run out of available brokers",
+        r"client has run out of available brokers",
+        "connection_failure",
+        "sarama_out_of_brokers",
+        lambda _, __, text: "consum" not in text.lower(),
+    ),
+    # broker.go: Failed to connect to broker b1:9092: dial tcp 10.0.0.1:9092: connection refused
+    pattern(
+        "Failed to connect to broker ",
+        r"Failed to connect to broker (?!at )\S{1,300}(?P<why>: .{1,300})?",
+        "connection_failure",
+        "sarama_no_connection",
+        _is_go,
+    ),
+)
+
+OTHER: tuple[Pattern, ...] = (
+    # Beats, libbeat/outputs/kafka/client.go: Kafka publish failed with: circuit breaker is open
+    pattern(
+        "Kafka publish failed with: ",
+        r"Kafka publish failed with: (?P<why>.{1,400})",
+        "send_failed",
+        "beats_publish_failed",
+        _because,
+    ),
+    # kafka-go, writer.go: error writing messages to orders (partition 3): [6] Not Leader For ...
+    pattern(
+        "error writing messages to ",
+        r"error writing messages to (?P<topic>[A-Za-z0-9._-]{1,249}) \(partition "
+        r"(?P<partition>\d{1,9})\): (?P<why>.{1,400})",
+        "send_failed",
+        "kafka_go_write_failed",
+        _numbered,
+    ),
+    # kafka-go, error.go, in an application's words: publishing to topic orders: [6] Not Leader ...
+    pattern(
+        "[6] Not Leader For Partition: ",
+        r"(?P<why>\[6\] Not Leader For Partition: .{1,400})",
+        "send_failed",
+        "kafka_go_error",
+        _of_an_application,
+    ),
+    # franz-go, broker.go: unable to open connection to broker addr=b1:9092 broker=1 err=dial ...
+    pattern(
+        "unable to open connection to broker",
+        r"unable to open connection to broker\b",
+        "connection_failure",
+        "franz_no_connection",
+        lambda _, __, text: "consum" not in text.lower(),
+    ),
+)
+
+PATTERNS: tuple[Pattern, ...] = (*SARAMA, *OTHER)
