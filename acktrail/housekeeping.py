@@ -7,20 +7,26 @@ dataChange=false, so that jobs know nothing new came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
+from pyarrow import fs
 
 from acktrail.contracts import TABLES, Table
 from acktrail.errors import LakeBusy
 from acktrail.lake import Lake
+from acktrail.lake.data_files import files_below
 from acktrail.window import day_of, hour_of
 
 VACUUM_HOURS = 7 * 24
 """Files no version names any more are kept this long, so that no reader loses one it reads."""
+LOG_ENTRIES = 2_000
+"""So many of its newest versions a table can be read at; every look at it lists its whole log."""
+_ENTRY = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet)\Z")
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,34 @@ def optimize(
         "files_added": int(done["numFilesAdded"]),
         "files_removed": int(done["numFilesRemoved"]),
     }
+
+
+def shorten_log(lake: Lake, table: Table, needed: int | None) -> int:
+    """Remove old entries of the table's log, up to a checkpoint; how many.
+
+    Kept are LOG_ENTRIES, and all from version *needed* on. The oldest go first: whatever ends this
+    leaves a log that begins at a checkpoint, or a little before.
+    """
+    newest = lake.version(table)
+    if newest is None:
+        return 0
+    limit = newest - LOG_ENTRIES if needed is None else min(newest - LOG_ENTRIES, needed)
+    if limit <= 0:
+        return 0
+    place = files_below(lake.path(table), lake.storage_options)
+    names = (info.base_name for info in place.get_file_info(fs.FileSelector("_delta_log")))
+    old = removable(names, limit)
+    for name in old:
+        place.delete_file(f"_delta_log/{name}")
+    return len(old)
+
+
+def removable(names: Iterable[str], limit: int) -> list[str]:
+    """Of the files of a log those that nobody needs who reads it from version *limit* on."""
+    entries = sorted((int(found.group(1)), name) for name in names if (found := _ENTRY.match(name)))
+    checkpoints = [version for version, name in entries if name.endswith(".checkpoint.parquet")]
+    base = max((version for version in checkpoints if version <= limit), default=0)
+    return [name for version, name in entries if version < base]
 
 
 def expires(table: Table, as_of: datetime) -> tuple[str, str] | None:

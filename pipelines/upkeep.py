@@ -15,12 +15,36 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOTHING = {"files_added": 0, "files_removed": 0}
+"""What compaction did where there was nothing to do."""
 
 
 def optimize(
     spark: Callable[[], SparkSession], lake: Lake, table: Table, jobs: Sequence[Job]
 ) -> dict[str, int]:
-    """Put small files together where all of *jobs* have read them; the rows stay as they are."""
+    """Put small files together where all of *jobs* have read them, and shorten the table's log.
+
+    The rows stay as they are.
+    """
+    done = _compact(spark, lake, table, jobs)
+    removed = housekeeping.shorten_log(lake, table, needed(lake, table, jobs))
+    return done | {"log_entries_removed": removed}
+
+
+def needed(lake: Lake, table: Table, jobs: Sequence[Job]) -> int | None:
+    """The first version of the table's log that a job still asks for; None where none does.
+
+    A reader asks for all since it read last; a writer for its own last note.
+    """
+    asked = [lake.note(job.output, job.name) for job in jobs if table in job.inputs]
+    versions = [note.consumed.get(table.name) for note in asked if note is not None]
+    written = [lake.note(table, job.name) for job in jobs if job.output == table]
+    versions += [note.version for note in written if note is not None]
+    return min((version for version in versions if version is not None), default=None)
+
+
+def _compact(
+    spark: Callable[[], SparkSession], lake: Lake, table: Table, jobs: Sequence[Job]
+) -> dict[str, int]:
     delta = lake.open(table)  # before it is asked what was read: later files are not in it
     partitions = settled(lake, table, jobs)
     if delta is None or not partitions:

@@ -52,9 +52,10 @@ def tables(loaded: Loaded, output: str) -> None:
 @format_option
 @settings_options
 def optimize(loaded: Loaded, names: tuple[str, ...], output: str) -> None:
-    """Compact small files; readers and jobs see the same rows.
+    """Compact small files and shorten long logs; readers and jobs see the same rows.
 
-    Files that a job has not read yet are left for the next time.
+    Files that a job has not read yet are left for the next time. A log keeps its newest 2,000
+    versions, and all that a job has still to read.
 
     Example:
 

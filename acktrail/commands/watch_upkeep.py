@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class UpkeepStep:
-    """Every hour, small files of the tables that rounds read and write are put together.
+    """Every hour, small files of the tables that rounds read and write are put together, and old
+    entries of their logs removed.
 
     Every round leaves some, and all that reads a table, its log included, takes longer with each.
     It comes last in its round, after the alerts, and no watch ends by it: what fails is tried again

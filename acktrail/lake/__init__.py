@@ -14,6 +14,6 @@ new, `positions` how far sources are, `guard` and `damage` refuse what cannot be
 
 from acktrail.lake.changes import Added, Values
 from acktrail.lake.positions import Position, Standing
-from acktrail.lake.tables import ATTEMPTS, Change, Lake
+from acktrail.lake.tables import ATTEMPTS, Change, Lake, Note
 
-__all__ = ["ATTEMPTS", "Added", "Change", "Lake", "Position", "Standing", "Values"]
+__all__ = ["ATTEMPTS", "Added", "Change", "Lake", "Note", "Position", "Standing", "Values"]

@@ -34,11 +34,17 @@ def commit_seal(follows: int, positions: int, files: int) -> dict[str, str]:
 
 def first_to_check(path: str) -> int:
     """The first version behind the last checkpoint; 0 where there is none."""
+    log = Path(path) / "_delta_log"
     try:
-        noted = json.loads((Path(path) / "_delta_log" / "_last_checkpoint").read_text("utf-8"))
-        return int(noted["version"]) + 1
+        return int(json.loads((log / "_last_checkpoint").read_text("utf-8"))["version"]) + 1
     except (OSError, ValueError, KeyError, TypeError):
-        return 0
+        found = [int(file.name[:20]) for file in log.glob("*.checkpoint.parquet")]
+        return max(found, default=-1) + 1
+
+
+def is_left_behind(path: str, version: int) -> bool:
+    """Whether a checkpoint made the entry of *version* needless: logs are shortened up to one."""
+    return "://" not in path and version < first_to_check(path)
 
 
 def check_entry(

@@ -25,6 +25,7 @@ from acktrail.lake.damage import (
     commit_seal,
     explained,
     first_to_check,
+    is_left_behind,
     refuse_damaged_log,
 )
 from acktrail.lake.data_files import write_files
@@ -47,6 +48,16 @@ class Change:
     """Written beside the commit."""
     replaced: Sequence[tuple[str, str, str]] | None = None
     """Conditions on partitions whose files go (column, operator, text); empty: all, None: none."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a job's commit says beside its rows."""
+
+    version: int
+    """The version it made."""
+    consumed: dict[str, int]
+    """Table to the version that was read."""
 
 
 class Lake:
@@ -169,7 +180,9 @@ class Lake:
         if not first:
             first = newest if "://" in path else first_to_check(path)
         for version in range(first, newest + 1):
-            check_entry(table, path, version, newest, actions_of(table, path, version))
+            actions = actions_of(table, path, version)
+            if actions is not None or not is_left_behind(path, version):
+                check_entry(table, path, version, newest, actions)
             self._checked[table.name] = version
 
     def exists(self, table: Table) -> bool:
@@ -235,6 +248,11 @@ class Lake:
 
     def consumed(self, table: Table, job: str) -> dict[str, int] | None:
         """Input versions the last run of *job* has consumed; None where unknown: rebuild."""
+        noted = self.note(table, job)
+        return None if noted is None else noted.consumed
+
+    def note(self, table: Table, job: str) -> Note | None:
+        """What the last commit of *job* to *table* says beside its rows; None where unknown."""
         delta = self.open(table)
         if delta is None:
             return None
@@ -242,7 +260,8 @@ class Lake:
             for commit in delta.history(limit):
                 noted = _noted(commit.get("userMetadata"))
                 if noted.get("job") == job:
-                    return {str(k): int(v) for k, v in noted.get("consumed", {}).items()}
+                    consumed = {str(k): int(v) for k, v in noted.get("consumed", {}).items()}
+                    return Note(int(commit["version"]), consumed)
         return None
 
     def _add_columns(self, table: Table, delta: DeltaTable) -> None:
@@ -285,7 +304,12 @@ class Lake:
 
 
 def _properties(table: Table) -> dict[str, str | None]:
-    properties: dict[str, str | None] = {"delta.checkpointInterval": str(CHECKPOINT_EVERY)}
+    properties: dict[str, str | None] = {
+        "delta.checkpointInterval": str(CHECKPOINT_EVERY),
+        # How long checkpoints name files that are no longer part of the table. `lake vacuum` finds
+        # them without, and a table written every few seconds would carry a week of them along.
+        "delta.deletedFileRetentionDuration": "interval 1 days",
+    }
     if table.layer == "silver":
         # Its rows are found by partition: bounds of every column would cost a third of a write.
         properties["delta.dataSkippingNumIndexedCols"] = "0"

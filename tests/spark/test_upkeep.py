@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from acktrail import housekeeping
 from acktrail.commands.watch_upkeep import UpkeepStep
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
@@ -58,7 +59,7 @@ def test_what_a_job_has_not_read_stays_apart(lake, spark):
         append(lake, position, "2026-01-31")
     ran(lake, spark, producer)  # the other is late
     done = upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)
-    assert done == {"files_added": 1, "files_removed": 4}
+    assert done == {"files_added": 1, "files_removed": 4, "log_entries_removed": 0}
     assert files(lake, LOG_RECORDS) == {"2026-01-30": 1, "2026-01-31": 3}
     late = ran(lake, spark, broker)
     assert (late.rebuilt, late.rows_in) == (False, 3)
@@ -108,7 +109,7 @@ def test_a_table_that_spark_writes_is_put_together_by_spark(lake, spark):
         told = spark.createDataFrame(rows(COVERAGE, [row | {"subject": str(number)}]))
         told.write.format("delta").mode("append").save(lake.path(COVERAGE))
     done = upkeep.optimize(lambda: spark, lake, COVERAGE, JOBS)
-    assert done == {"files_added": 1, "files_removed": 2}
+    assert done == {"files_added": 1, "files_removed": 2, "log_entries_removed": 0}
     assert set(files(lake, COVERAGE).values()) == {1}
     assert sorted(lake.read(COVERAGE).column("subject").to_pylist()) == ["0", "1", "2"]
 
@@ -119,7 +120,51 @@ def test_nothing_to_do_starts_no_session(tmp_path):
         assert upkeep.optimize(lambda: pytest.fail("a session"), none, table, JOBS) == {
             "files_added": 0,
             "files_removed": 0,
+            "log_entries_removed": 0,
         }
+
+
+def test_a_log_keeps_what_a_job_asks_for(lake, spark, monkeypatch):
+    """What the late reader has not read, and the writer's last note: neither makes all anew."""
+    monkeypatch.setattr(housekeeping, "LOG_ENTRIES", 5)
+    producer, broker = READERS
+    ran(lake, spark, producer)
+    ran(lake, spark, broker)
+    late = lake.version(LOG_RECORDS)
+    for position in range(4, 74):
+        append(lake, position, "2026-01-31")
+    ran(lake, spark, producer)
+    assert upkeep.needed(lake, LOG_RECORDS, JOBS) == late
+    assert upkeep.needed(lake, PRODUCER_EVENTS, JOBS) == lake.version(PRODUCER_EVENTS)
+    assert upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)["log_entries_removed"] == 0
+    read = ran(lake, spark, broker)
+    assert (read.rebuilt, read.rows_in) == (False, 70)
+    assert upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)["log_entries_removed"] > 50
+    for table in (PRODUCER_EVENTS, BROKER_EVENTS):
+        upkeep.optimize(lambda: spark, lake, table, JOBS)
+    assert ran(lake, spark, broker).nothing_new
+    append(lake, 74, "2026-01-31")
+    for job in READERS:
+        again = ran(lake, spark, job)
+        assert (again.rebuilt, again.rows_in) == (False, 1)
+
+
+def test_spark_reads_and_writes_on_when_its_log_was_shortened(lake, spark, monkeypatch):
+    monkeypatch.setattr(housekeeping, "LOG_ENTRIES", 5)
+    lake.create(COVERAGE)
+
+    def write(number):
+        row = dict.fromkeys(("cluster", "source", "kind"), "c") | {"hour": "h", "rows": number}
+        told = spark.createDataFrame(rows(COVERAGE, [row | {"subject": str(number)}]))
+        told.write.format("delta").mode("append").save(lake.path(COVERAGE))
+
+    for number in range(45):
+        write(number)
+    assert housekeeping.shorten_log(lake, COVERAGE, None) > 30
+    write(45)
+    held = spark.read.format("delta").load(lake.path(COVERAGE))
+    assert sorted(int(row["subject"]) for row in held.collect()) == list(range(46))
+    assert lake.read(COVERAGE).num_rows == 46
 
 
 def test_a_watch_keeps_its_lake_every_hour_and_survives_what_it_cannot(lake, spark, caplog):
