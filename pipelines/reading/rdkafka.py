@@ -41,7 +41,7 @@ _FACILITY = (
     r"(?<![\w.])(?P<facility>FAIL|BROKERFAIL|REQTMOUT|TERMINATE|FATAL|MSGSET|TIMEOUT|REQERR|RETRY"
     r"|ERROR)"
 )
-_INSTANCE = r"(?P<instance>[^\s\[\]|:,'\"]{0,200}#producer-\d{1,6})"
+_INSTANCE = r"(?<![^\s\[\]|:,'\"])(?P<instance>[^\s\[\]|:,'\"]{0,200}#producer-\d{1,6})"
 # What applications make of it in their log callbacks.
 _RETOLD = tuple(
     re.compile(expression + r"(?P<text>.{0,3000})", re.DOTALL)
@@ -101,9 +101,7 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
             ts=None if seconds is None else from_epoch(int(seconds), int(millis)),
         )
     else:
-        layout = Layout()
-        retold = (expression.search(text) for expression in _RETOLD)
-        found = None if "onsumer" in text else next((one for one in retold if one), None)
+        found, layout = _retold(text), Layout()
     if found is None:
         return None
     instance = (found["instance"] or "").strip()
@@ -123,6 +121,13 @@ def _framed(text: str) -> re.Match[str] | None:
     if at is not None:
         return _LINE.search(text, at.start())
     return _OLD_LINE.search(text) if "RDKAFKA-" in text or "LOG-" in text else None
+
+
+def _retold(text: str) -> re.Match[str] | None:
+    if ("#producer-" not in text and "[thrd:" not in text) or "onsumer" in text:
+        return None
+    found = (expression.search(text) for expression in _RETOLD)
+    return next((one for one in found if one is not None), None)
 
 
 def _read_facility(facility: str | None, text: str) -> Fields | None:
