@@ -6,8 +6,11 @@ from __future__ import annotations
 import pytest
 
 from acktrail.logtext import join_records, may_be_evidence
-from pipelines.reading.event import BACKGROUND, Event
+from pipelines.reading.event import BACKGROUND, BROKER, CONSUMER, PRODUCER, Event
 from pipelines.reading.reader import read_record
+from pipelines.reading.words import BROKER_WORDS, CONSUMER_WORDS, PRODUCER_WORDS
+
+WORDS = {PRODUCER: PRODUCER_WORDS, BROKER: BROKER_WORDS, CONSUMER: CONSUMER_WORDS}
 
 CASES = [
     (
@@ -257,6 +260,7 @@ def test_a_quoted_line_is_read(case, text, expected):
     event = read_record(text)
     assert isinstance(event, Event), event
     assert {name: getattr(event, name) for name in expected} == expected
+    assert any(word in text for word in WORDS[event.side]), "put aside before it was read"
 
 
 @pytest.mark.parametrize(("case", "text"), NOTHING, ids=[c[0] for c in NOTHING])
