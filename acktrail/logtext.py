@@ -51,6 +51,13 @@ EVIDENCE: tuple[bytes, ...] = (
     b"afka producer",  # Failed to construct kafka producer
     b"Failed to produce",  # sarama
     b"ailed to send",
+    b"ailed to publish",
+    b"rror publishing",
+    b"rror producing",
+    b"nable to send",
+    b"nable to publish",
+    b"producer send callback",  # Connect
+    b"batch to Kafka failed",  # Logstash
     b"ailed to deliver",
     b"elivery failed",  # kcat, applications' delivery callbacks
     b"The broker returned",
@@ -62,6 +69,8 @@ EVIDENCE: tuple[bytes, ...] = (
     b"force close",
     b"closed forcefully",
     b"could not be established",
+    b"Error connecting to node",
+    b"-- refreshing metadata",  # kafka-python
     b"Connection to node ",  # failed authentication, or cut by whoever quoted it
     b"isconnect",  # disconnected, Disconnecting
     b"ProduceResponse",
@@ -88,6 +97,7 @@ EVIDENCE: tuple[bytes, ...] = (
     b"brokers are down",
     b"state change to [",  # sarama: state change to [retrying-2]
     b"Retrying batch",
+    b"requeueing batch",
     b"before retrying send",  # the Scala client before 0.11
     b"FailedToSendMessage",
     b"kafka server:",  # sarama's texts for broker errors
@@ -153,6 +163,7 @@ _CONTINUES = re.compile(
     | (?:at|\.\.\.)\ 
     | Wrapped\ by:
     | (?:Error:|Error\ Message:|topic-partition|retrying\ \(|splitting\ and|Going\ to\ request)\s
+    | (?:could\ not\ be\ established|Broker\ may\ not|Node\ may\ not)[\s.]
     | (?:record\(s\)|ms\ has\ passed|on\ topic-partition|with\ correlation|due\ to)\s
     | Topic\ and\ partition\ to\ exceptions:              # acks=0 close, second line
     | [Cc]urrent\ leader\b                                # a truncation refused, wrapped
@@ -179,7 +190,8 @@ _OPENS_BARE = re.compile(
 # A comment's marker, and how far its text is indented.
 _COMMENT = re.compile(rb"[\ \t]{0,40}(\#|//|\*)([\ \t]{0,40})")
 _BROKEN_OFF = re.compile(rb"Exception:\s{0,8}\Z")
-_MID_SENTENCE = re.compile(rb"[a-z]{2}\s{0,4}\Z")
+_NAME_ALONE = re.compile(rb"\A(?:[\w.]{0,60}\.)?[A-Z]\w{4,50}Exception\s{0,8}\Z")
+_MID_SENTENCE = re.compile(rb"[a-z\d),][a-z)]\s{0,4}\Z")
 
 _ANSI = re.compile(rb"\x1b\[[0-9;]{0,16}[A-Za-z]")
 _WRAPPERS = re.compile(
@@ -294,6 +306,9 @@ class Joiner:
         """Whether a quoted exception or comment was broken at this line's beginning."""
         if _BROKEN_OFF.search(self._last) is not None:
             return True
+        speaks = _EXCEPTION.match(line) is not None or _OPENS_BARE.search(line) is not None
+        if not speaks and _NAME_ALONE.match(self._last) is not None:
+            return True
         comment = _COMMENT.match(line)
         if comment is not None:
             first = _COMMENT.match(self._first)
@@ -307,8 +322,7 @@ class Joiner:
             and not self._headed
             and _MID_SENTENCE.search(self._last) is not None
             and line[:1].islower()
-            and _EXCEPTION.match(line) is None
-            and _OPENS_BARE.search(line) is None
+            and not speaks
         )
 
 

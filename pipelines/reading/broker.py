@@ -17,7 +17,7 @@ _BROKER = re.compile(
 _PARTITION = re.compile(r"\[Partition (\S{1,320}) broker=(\d{1,9})\] ?\Z")
 _PARTITION_OLD = re.compile(r"Partition (\[[^\]]{1,260}\]) on broker (\d{1,9}): ?\Z")
 _LOG = re.compile(
-    r"\[(?:Log|UnifiedLog|MergedLog|LocalLog) partition=(\S{1,320}?), dir=[^\]]{0,400}\] ?\Z"
+    r"\[(?:Log|UnifiedLog|MergedLog|LocalLog) partition=(\S{1,320}?)(?:, dir=[^\]]{0,400})?\] ?\Z"
 )
 _EXCEPTION = re.compile(
     r"(?:^|\s|\()((?:[a-z_]\w{0,40}\.){1,8}[A-Z]\w{0,80}(?:Exception|Error))(?:: (.{0,1000}))?"

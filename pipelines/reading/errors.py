@@ -142,6 +142,34 @@ def sarama_error(text: str) -> str | None:
     return None
 
 
+# kafkajs, src/protocol/error.js: Kafka's own description of a code.
+_KAFKAJS = {
+    "This server does not host this topic-partition": "UNKNOWN_TOPIC_OR_PARTITION",
+    "There is no leader for this topic-partition as we are in the middle of a leadership "
+    "election": "LEADER_NOT_AVAILABLE",
+    "This server is not the leader for that topic-partition": "NOT_LEADER_FOR_PARTITION",
+    "The request timed out": "REQUEST_TIMED_OUT",
+    "The request included a message larger than the max message size the server will accept": (
+        "MESSAGE_TOO_LARGE"
+    ),
+    "The server disconnected before a response was received": "NETWORK_EXCEPTION",
+    "The request attempted to perform an operation on an invalid topic": "INVALID_TOPIC_EXCEPTION",
+    "Messages are rejected since there are fewer in-sync replicas than required": (
+        "NOT_ENOUGH_REPLICAS"
+    ),
+    "Messages are written to the log, but to fewer in-sync replicas than required": (
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+    ),
+    "Topic authorization failed": "TOPIC_AUTHORIZATION_FAILED",
+    "The broker received an out of order sequence number": "OUT_OF_ORDER_SEQUENCE_NUMBER",
+}
+
+
+def kafkajs_error(text: str) -> str:
+    """The code's name for kafkajs's words, or the words."""
+    return _KAFKAJS.get(text.strip().rstrip("."), text)
+
+
 # librdkafka, rdkafka.c rd_kafka_err_descs: its words for a broker's error, without "Broker: ".
 _RDKAFKA_TEXTS = {
     "Not enough in-sync replicas": "NOT_ENOUGH_REPLICAS",

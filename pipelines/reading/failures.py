@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 
 from pipelines.reading.partitions import topic_name
 from pipelines.reading.pattern import Fields
@@ -67,14 +68,15 @@ _SHARED = frozenset(
 """What other requests end with too: something must say that it was a send."""
 
 _EXCEPTION = re.compile(
-    r"(?:org\.apache\.kafka\.(?:common\.errors|common|clients\.(?:producer|consumer))\.|java\.lang\.)"
+    r"(?:(?:org\.)?apache\.kafka\.(?:common\.errors|common|clients\.(?:producer|consumer)|"
+    r"connect\.errors)\.|java\.lang\.)"
     r"(?P<name>[A-Z]\w{2,60}Exception)\b"
-    r"(?::(?:\s{0,8}\n[>\s]{0,40}(?!at ))?(?P<message>[^\n]{0,1000}))?"
+    r"(?::(?:\s{0,8}\n[>\s]{0,40}(?!at ))?(?=(?P<message>[^\n]{0,1000})))?"
 )
 _SHORT = re.compile(
     r"(?<![\w.])(?P<name>(?:Timeout|NotEnoughReplicas|NotLeaderOrFollower|Network|RecordTooLarge|"
     r"OutOfOrderSequence|ProducerFenced|InvalidProducerEpoch|BufferExhausted)Exception)"
-    r"(?:: (?P<message>[^\n]{1,1000})|\Z)"
+    r"(?:(?:: |\s{0,4}\n\s{0,8})(?P<message>[^\n]{1,1000})|[ *]{0,4}(?:\Z| @ ))"
 )
 # Where the topic stands in what is printed around the exception.
 _TOPICS = (
@@ -88,6 +90,10 @@ _TOPICS = (
     ),
     # streams/processor/internals/RecordCollectorImpl.java
     re.compile(r"(?:sending|send a) record .{0,400}?to topic (?P<topic>\S{1,249}) (?:for|due)"),
+    # flink, connector/kafka/sink/KafkaWriter.java
+    re.compile(
+        r"Failed to send data to Kafka (?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,9})@"
+    ),
     # connect/runtime/AbstractWorkerSourceTask.java
     re.compile(
         r"[Ff]ailed to send record to (?:topic |(?!topic\b))(?P<topic>[A-Za-z0-9._-]{1,249})\b"
@@ -98,11 +104,16 @@ _TOPICS = (
     ),
     # kafka/cluster/Partition.scala: the text of NotEnoughReplicasException
     re.compile(
-        r"min\.isr requirement of \d{1,4} for partition (?P<topic>[A-Za-z0-9._-]{1,249})-"
+        r"min\.(?:isr|insync\.replicas) requirement of \d{1,4} for partition "
+        r"(?P<topic>[A-Za-z0-9._-]{1,249})-"
         r"(?P<partition>\d{1,9})\b"
     ),
     # spring-kafka, listener/DeadLetterPublishingRecoverer.java
     re.compile(r"Dead-letter publication to (?P<topic>[A-Za-z0-9._-]{1,249}) failed for"),
+    # storage/log/ProducerAppendInfo.java: the text of OutOfOrderSequenceException
+    re.compile(
+        r"at offset -?\d{1,18} in partition (?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,9})"
+    ),
     re.compile(r"Could not submit metrics to Kafka topic (?P<topic>[A-Za-z0-9._-]{1,249}):"),
     re.compile(r"Not authorized to access topics: \[(?P<topic>[A-Za-z0-9._-]{1,249})\]"),
     re.compile(r"\bto (?:Kafka )?topic[ :=]{1,2}['\"\[]?(?P<topic>[A-Za-z0-9._-]{1,249})"),
@@ -113,13 +124,26 @@ _ANNOUNCED = (
     "Error encountered sending record to topic ",
     "Abort sending since an error caught",
     "ailed to send record to ",
-    "Failed to send data to Kafka: ",
+    "Failed to send data to Kafka",
+    "Unrecoverable exception from producer send callback",
     "Aborting producer batches due to fatal error",
     "Could not submit metrics to Kafka topic ",
     "Producer is closed forcefully",
     "error state due to ",
 )
 """Words that only a failed send is announced with."""
+STATED_WORDS = tuple(
+    f"{verb}{thing}"
+    for verb in ("send", "publish", "produce", "sending", "publishing", "producing")
+    for thing in (" message", " record", " event", " the ", " a")
+)
+_STATED = re.compile(
+    r"(?:[Ff]ailed to|[Ee]rror|[Uu]nable to|[Cc]ould not) (?:send|publish|produce|sending|"
+    r"publishing|producing) (?:the |a |an )?(?:message|record|event)s? to "
+    r"(?:[Kk]afka\b|(?:[Kk]afka )?topic\b)"
+)
+_WRAPPED = re.compile(r"([A-Z]\w{2,60}Exception): \Z")
+"""An exception of the application's own around those words."""
 _DETAILS = {
     "Aborting producer batches due to fatal error": "fatal_abort",
     "error state due to ": "transaction_error_state",
@@ -139,12 +163,12 @@ _NOT_A_SEND = re.compile(
     r"|\[Controller id|\[Partition |node assignment|getting metadata|offsets by times"
     r"|position for partition|fetching topic|FetchSession|fetching metadata|ListenerContainer"
     r"|\[GroupCoordinator|\[RaftManager|\[SocketServer|\[BrokerLifecycle|listTopics"
-    r"|Uncaught error in kafka producer I/O thread"
+    r"|Uncaught error in kafka producer I/O thread|Error processing fetch"
     r"|describe[TC]|createTopics|create topics?\b|elemetry|Version mismatch when attempting"
 )
 _SOURCE_CODE = re.compile(
     r"\bthrow new |\bassert\w*\(|\blog(?:ger)?\.\w{1,10}\(|System\.(?:out|err)|console\.\w{1,6}\(|"
-    r"\bprintf?\(|^\s*import |\bcatch \(|\"\);\s*\Z|\bnew \w{1,60}Exception\("
+    r"\bprintf?\(|^\s*import |\bcatch \(|\bnew \w{1,60}Exception\("
 )
 _A_SEND = re.compile(
     r"(?i)\bsend(?:ing)?\b|\bsent\b|produc(?:e|er|ing)\b|KafkaProducer|KafkaTemplate|publish"
@@ -154,13 +178,16 @@ _A_SEND = re.compile(
 
 def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
     """What a record says of a failed send that no other text tells of, and where it begins to."""
-    announced = next((words for words in _ANNOUNCED if words in flat), None)
+    announced = next((words for words in _ANNOUNCED if words in flat), None) or _stated(flat)
     if announced is None and _NOT_A_SEND.search(flat) is not None:
         return None
     if is_source_code(flat):
         return None
     metadata, buffer = _METADATA.search(flat), _BUFFER.search(flat)
     name, message = _thrown(lines)
+    if name is None and announced is not None:
+        wrapped = _WRAPPED.search(flat[: flat.find(announced)][-200:])
+        name = None if wrapped is None else wrapped.group(1)
     waited = metadata or buffer
     refused = waited is not None or announced is not None or _TOO_LARGE.search(flat) is not None
     if not refused and not _counts(name, message, flat):
@@ -172,14 +199,25 @@ def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
         "message": message,
         "elapsed_ms": None if waited is None or waited["ms"] is None else int(waited["ms"]),
     }
-    for regex in _TOPICS:
-        place = regex.search(flat)
-        if place is not None:
-            fields["topic"] = topic_name(place["topic"])
-            partition = place.groupdict().get("partition")
-            fields["partition"] = None if partition is None else int(partition)
-            break
+    fields["topic"], fields["partition"] = _place(flat)
     return fields, len(flat) if announced is None else flat.find(announced)
+
+
+def _place(flat: str) -> tuple[str | None, int | None]:
+    """The topic that is named first, and its partition, wherever that stands."""
+    found = [place for regex in _TOPICS if (place := regex.search(flat)) is not None]
+    if not found:
+        return None, None
+    topic = found[0]["topic"]
+    numbers = (p.groupdict().get("partition") for p in found if p["topic"] == topic)
+    partition = next((number for number in numbers if number is not None), None)
+    return topic_name(topic), None if partition is None else int(partition)
+
+
+def _stated(flat: str) -> str | None:
+    """An application's own words for it, where they are plain."""
+    found = _STATED.search(flat[:4000])
+    return None if found is None else found.group(0)
 
 
 def read_verifiable(said: Mapping[str, object]) -> Fields:
@@ -208,12 +246,12 @@ def is_source_code(text: str) -> bool:
 
 def _thrown(lines: str) -> tuple[str | None, str | None]:
     """The most telling exception: a sequence error, else one a send ends with, else any."""
-    found = list(_EXCEPTION.finditer(lines))[:32] or list(_SHORT.finditer(lines))[:4]
+    found = list(islice(_EXCEPTION.finditer(lines), 32)) or list(islice(_SHORT.finditer(lines), 4))
     for names in (FENCED, _SENDING, _SHARED - {"KafkaException", "IllegalStateException"}, _SHARED):
         for one in found:
             if one["name"] in names:
                 return one["name"], (one["message"] or "").strip() or None
-    if found and "org.apache.kafka" in found[0].group(0):
+    if found and "apache.kafka" in found[0].group(0):
         return found[0]["name"], (found[0]["message"] or "").strip() or None
     return None, None
 
@@ -223,7 +261,7 @@ def _counts(name: str | None, message: str | None, flat: str) -> bool:
         return False
     if name in FENCED or name in _SENDING:
         return message is not None or _A_SEND.search(flat) is not None
-    if name in _SHARED and message is not None:
+    if name in _SHARED and (message is not None or "KafkaProducer" in flat):
         return _A_SEND.search(flat) is not None or flat.startswith(
             "org.apache.kafka.common.errors."
         )

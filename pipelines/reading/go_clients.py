@@ -17,6 +17,8 @@ def _because(fields: Fields, found: re.Match[str], _: str) -> bool:
         server = _SERVER.search(why)
         if server is not None:
             fields["error"] = sarama_error(server.group(1))
+        elif "not the leader for some partition" in why:
+            fields["error"] = "NOT_LEADER_FOR_PARTITION"
         fields["message"] = why.strip()[:300] or None
     return True
 
@@ -102,6 +104,15 @@ SARAMA: tuple[Pattern, ...] = (
         r"Retrying batch for (?P<tp>\S{1,300}-\d{1,9}) because of (?P<why>.{1,400})",
         "retry",
         "sarama_retrying_batch",
+        _because,
+    ),
+    # producer.go, before 2015: Producer requeueing batch of 16 messages due to error: kafka server:
+    pattern(
+        "Producer requeueing batch of ",
+        r"Producer requeueing batch of (?P<records>\d{1,9}) messages due to error: "
+        r"(?P<why>.{1,400})",
+        "retry",
+        "sarama_requeueing",
         _because,
     ),
     # async_producer.go, ProducerError: kafka: Failed to produce message to topic orders: <error>

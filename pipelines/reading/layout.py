@@ -20,7 +20,7 @@ MAX_TEXT = 64 * 1024
 _HEAD = 320
 
 _LEVEL = re.compile(
-    r"\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL|CRIT|EMERG|ALERT)\b"
+    r"(?<![A-Za-z_])(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL|CRIT|EMERG|ALERT)\b"
     r"|[\[<] {0,3}((?i:trace|debug|info|notice|warn|warning|error|fatal|critical)) {0,3}[\]>]"
     r"|\b(VRB|DBG|INF|WRN|ERR|FTL)\b"
     r"|\b(?:level|lvl|severity)=\"?([A-Za-z]{4,8})\b"

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from pipelines.reading import go_clients
+from pipelines.reading.errors import kafkajs_error, retriable
 from pipelines.reading.layout import Layout
 from pipelines.reading.pattern import Fields, Pattern, pattern
 from pipelines.reading.times import read_timestamp
@@ -39,6 +40,27 @@ SCALA: tuple[Pattern, ...] = (
         r"(?P<error>FailedToSendMessageException): Failed to send messages after \d{1,9} tries",
         "send_failed",
         "scala_given_up",
+    ),
+)
+
+_NODE = re.compile(r"\bNode (bootstrap-\d{1,9}|\d{1,10})\Z")
+
+
+def _python_node(fields: Fields, found: re.Match[str], text: str) -> bool:
+    node = _NODE.search(text[max(0, found.start() - 40) : found.start()])
+    if node is not None and node.group(1).isdigit():
+        fields["node"] = int(node.group(1))
+    return node is not None and "onsumer" not in text
+
+
+LOGSTASH: tuple[Pattern, ...] = (
+    # logstash-output-kafka, which goes on until all are sent:
+    #   Sending batch to Kafka failed. Will retry after a delay. {:batch_size=>125, :failures=>3,
+    pattern(
+        "Sending batch to Kafka failed. Will retry",
+        r"Sending batch to Kafka failed\. Will retry",
+        "retry",
+        "logstash_retry",
     ),
 )
 
@@ -86,6 +108,14 @@ PYTHON: tuple[Pattern, ...] = (
         "send_failed",
         "buffer_exhausted",
     ),
+    # kafka-python, client_async.py: Node 3 connection failed -- refreshing metadata
+    pattern(
+        " connection failed -- refreshing metadata",
+        r" connection failed -- refreshing metadata",
+        "connection_failure",
+        "python_connection_failed",
+        _python_node,
+    ),
     # kafka-python, client_async.py: kafka.errors.NoBrokersAvailable: NoBrokersAvailable
     pattern(
         "kafka.errors.NoBrokersAvailable",
@@ -127,7 +157,7 @@ RUBY: tuple[Pattern, ...] = (
     ),
 )
 
-PATTERNS: tuple[Pattern, ...] = (*go_clients.PATTERNS, *RDKAFKA, *SCALA, *PYTHON, *RUBY)
+PATTERNS: tuple[Pattern, ...] = (*go_clients.PATTERNS, *RDKAFKA, *SCALA, *PYTHON, *RUBY, *LOGSTASH)
 
 
 def _seconds(fields: Fields, found: re.Match[str]) -> bool:
@@ -150,9 +180,11 @@ _KAFKAJS_CONNECTION = re.compile(
     r"\[BrokerPool\] Failed to connect to|\[Connection\] Failed to"
 )
 _KAFKAJS_PRODUCE = re.compile(
-    r"\[Connection\] Response Produce\(|\[Producer\] (?:Failed|Error)|Failed to send messages"
+    r"\[Connection\] Response Produce\(|Failed to send messages|"
+    r"\[Producer\] (?:Failed|Error|Request Produce\(|Broker not connected)"
 )
 _KAFKAJS_GIVEN_UP = re.compile(r"KafkaJSNumberOfRetriesExceeded: .{1,300}?(?:[Pp]roduce|\bsend)")
+_AGAIN = re.compile(r"\bretryTime['\"]?: ?\d")
 _KAFKAJS_OBJECT = re.compile(r'\{"level":"[A-Z]{4,8}",.{0,40}"')
 _FAILED_TO_SEND = re.compile(r"Failed to send messages: ([^\n\"]{3,300})")
 _NOT_PRODUCER = re.compile(
@@ -173,10 +205,14 @@ def read_kafkajs(text: str, fields: dict[str, Any] | None) -> tuple[Fields, Layo
     if fields is not None and fields.get("level") == "DEBUG" and not fields.get("error"):
         return None  # every response is printed so, the good ones too
     found: Fields = {"kind": "connection_failure", "detail": "kafkajs_connection"}
-    if produce is not None:
-        found = {"kind": "send_failed", "detail": "kafkajs_produce"}
     errno = _ERRNO.search(said)
     found["error"] = errno.group(1) if errno is not None else _kafkajs_error(said, fields)
+    if produce is not None:
+        # src/retry: who prints retryTime tries again; a refused request is, where its error allows.
+        again = _AGAIN.search(str(fields or text)) or (
+            "Response Produce(" in said and retriable(found["error"])
+        )
+        found |= {"kind": "retry" if again else "send_failed", "detail": "kafkajs_produce"}
     if fields is not None:
         client_id = fields.get("clientId")
         found["client_id"] = client_id if isinstance(client_id, str) else None
@@ -218,13 +254,13 @@ def _kafkajs_layout(fields: dict[str, Any]) -> Layout:
 
 def _kafkajs_error(text: str, fields: dict[str, Any] | None) -> str | None:
     if fields is not None and isinstance(fields.get("error"), str):
-        return str(fields["error"])
+        return kafkajs_error(str(fields["error"]))
     failed = _FAILED_TO_SEND.search(text)
     if failed is not None:
-        return failed.group(1).strip()
+        return kafkajs_error(failed.group(1).strip())
     if "Connection timeout" in text:
         return "Connection timeout"
     if _KAFKAJS_GIVEN_UP.search(text) is not None:
         return "KafkaJSNumberOfRetriesExceeded"
     named = _QUOTED["error"].search(text)
-    return None if named is None else named.group(1)
+    return None if named is None else kafkajs_error(named.group(1))

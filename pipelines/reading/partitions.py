@@ -22,7 +22,7 @@ _SLASH = re.compile(r"([A-Za-z0-9._-]{1,249})/(\d{1,9})\Z")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
 _MASK = re.compile(r"[.\-_]+\Z|[xX*]{2,}\Z")
 
-_AROUND = " \t\r\n`'\"“”‘’,;"
+_AROUND = " \t\r\n`'\"“”‘’,;*"
 
 
 def split_partition(text: str) -> tuple[str | None, int | None, str | None]:

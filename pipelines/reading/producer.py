@@ -46,7 +46,7 @@ def _unknown_topic(fields: Fields, _: re.Match[str], __: str) -> bool:
 
 
 def _expired(fields: Fields, _: re.Match[str], text: str) -> bool:
-    if "TimeoutException" in text:
+    if "imeoutException" in text:
         fields["error"] = "TimeoutException"
     return not is_source_code(text)
 
@@ -69,6 +69,15 @@ def _sequence_reset(fields: Fields, found: re.Match[str], _: str) -> bool:
     last, following = integer(found["last"]), integer(found["following"])
     if last is not None and following is not None and following - last - 1 >= 0:
         fields["records"] = following - last - 1
+    return True
+
+
+_NO_CONNECTION = re.compile(r"\bjava(?:x|\.\w{1,20}){0,2}\.\w{1,20}\.(\w{1,60}Exception)\b")
+
+
+def _unreachable(fields: Fields, found: re.Match[str], text: str) -> bool:
+    thrown = _NO_CONNECTION.search(text, found.end())
+    fields["error"] = None if thrown is None else thrown.group(1)
     return True
 
 
@@ -245,7 +254,7 @@ METADATA = (
         r"(?:: (?P<message>.{0,1000}?))?(?:\.? Going to request metadata|\Z))?",
         "invalid_metadata",
         "invalid_metadata",
-        lambda fields, found, _: _name_error(fields, found),
+        lambda fields, found, text: _name_error(fields, found) and not is_source_code(text),
     ),
 )
 
@@ -325,11 +334,20 @@ NETWORK = (
     #   available.
     pattern(
         "Connection to node ",
-        r"Connection to node (?P<node>-?\d{1,10}|\S{1,20})(?: \([^)]{0,300}\))? (?:could not be "
-        r"established|terminated during authentication|failed authentication|"
+        r"Connection to node (?P<node>-?\d{1,10}|\S{1,20})(?: ?[(\[][^)\]]{0,300}[)\]])? "
+        r"(?:could not be established|terminated during authentication|failed authentication|"
         r"could(?: not)?(?: be)?(?: ?(?:\.\.\.|…))?\Z)",
         "connection_failure",
         "node_unavailable",
+    ),
+    # NetworkClient.java, 0.10 to 4.4, with the exception on the next line:
+    #   Error connecting to node b1:9092 (id: 1 rack: null)
+    pattern(
+        "Error connecting to node ",
+        r"Error connecting to node \S{1,300}(?: \(id: (?P<node>-?\d{1,10})[^)]{0,60}\))?",
+        "connection_failure",
+        "node_unreachable",
+        _unreachable,
     ),
     # NetworkClient.java, 0.10 to 4.4:
     #   Bootstrap broker localhost:9092 (id: -1 rack: null) disconnected

@@ -8,11 +8,12 @@ produce retries are printed only with `debug` set, and it has no "attempts left"
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pipelines.reading.errors import RDKAFKA_WORDS
 from pipelines.reading.layout import Layout
 from pipelines.reading.pattern import Fields, integer
-from pipelines.reading.times import from_epoch
+from pipelines.reading.times import from_epoch, read_timestamp
 
 MARKS = ("|", "#producer-", "[thrd:", "RDKAFKA-", "LOG-")
 """One of them stands in every line of librdkafka's own."""
@@ -24,6 +25,13 @@ _LINE = re.compile(
     r"(?:(?P<seconds>\d{9,10})\.(?P<millis>\d{3})\||[.…]{1,3}\|)?"
     r"(?P<facility>[A-Z][A-Z_0-9]{1,20})\|(?P<instance>[^|\n]{0,300})\|"
     r"(?:\.\.\.)? ?(?P<text>.{0,3000})",
+    re.DOTALL,
+)
+# Confluent.Kafka for .NET before 1.0: 7|2026-01-31 09:05:52.402|pay#producer-1|FAIL| [thrd:...
+_NET_LINE = re.compile(
+    r"(?P<severity>[0-7])\|(?P<date>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3})\|"
+    r"(?P<instance>[^|\n]{0,300}#\w{1,10}-\d{1,6})\|(?P<facility>[A-Z][A-Z_0-9]{1,20})\| ?"
+    r"(?P<text>.{0,3000})",
     re.DOTALL,
 )
 _AT_LINE = re.compile(
@@ -51,7 +59,8 @@ _RETOLD = tuple(
         # .NET: orders-svc#producer-1: REQTMOUT - [thrd:...], orders-svc#producer-1,7,MSGSET,[thrd:
         _INSTANCE + r"[:,] ?(?:[0-7],)?" + _FACILITY + r"(?: - |[:,] ?)",
         # [REQTMOUT] [thrd:...]: ..., [7,BROKERFAIL]: [thrd:...]: ..., fac: 'FAIL', message: '[thrd:
-        _FACILITY + r"(?P<instance>(?!))?[^\w\s]{0,3}[\s|]{1,4}(?:message: ')?(?=\[thrd:)",
+        _FACILITY
+        + r"(?P<instance>(?!))?(?:\([0-7]\))?[^\w\s]{0,3}[\s|]{1,4}(?:message: ')?(?=\[thrd:)",
         # fluent-bit: fluent-bit#producer-1: [thrd:...]: ...
         r"(?P<facility>(?!))?" + _INSTANCE + r"[:,]? ?(?=\[thrd:)",
     )
@@ -95,11 +104,9 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
     """A line of librdkafka's own, if it speaks of a produce request's fate, and its place."""
     found = _framed(text)
     if found is not None:
-        seconds, millis = found["seconds"], found["millis"]
-        layout = Layout(
-            level=None if found["severity"] is None else SEVERITIES[int(found["severity"])],
-            ts=None if seconds is None else from_epoch(int(seconds), int(millis)),
-        )
+        severity = found["severity"]
+        level = None if severity is None else SEVERITIES[int(severity)]
+        layout = Layout(level=level, ts=_time(found.groupdict()))
     else:
         found, layout = _retold(text), Layout()
     if found is None:
@@ -116,11 +123,20 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
     return fields, layout, found.start()
 
 
+def _time(named: Mapping[str, str | None]) -> str | None:
+    seconds, millis, date = named.get("seconds"), named.get("millis"), named.get("date")
+    if seconds is not None and millis is not None:
+        return from_epoch(int(seconds), int(millis))
+    return None if date is None else read_timestamp(date)
+
+
 def _framed(text: str) -> re.Match[str] | None:
     at = _AT_LINE.search(text)
     if at is not None:
         return _LINE.search(text, at.start())
-    return _OLD_LINE.search(text) if "RDKAFKA-" in text or "LOG-" in text else None
+    if "RDKAFKA-" in text or "LOG-" in text:
+        return _OLD_LINE.search(text)
+    return _NET_LINE.search(text) if "#producer-" in text else None
 
 
 def _retold(text: str) -> re.Match[str] | None:
@@ -217,7 +233,7 @@ def _kind_after(actions: str) -> str | None:
     return "retry" if _TRIED_AGAIN.search(actions) is not None else "send_failed"
 
 
-_KAFKA_ERROR = re.compile(r"KafkaError\{code=(?P<code>_?[A-Z][A-Z_]{2,60})[,}]")
+_KAFKA_ERROR = re.compile(r"KafkaError\{code=(?P<code>_?[A-Z][A-Z_]{2,60})[,}.…]")
 _WORDS = re.compile(r"\b(?:Broker|Local): (?P<error>[A-Z][^\n\"“”'\]\[{}|:,;.]{2,120})")
 _GO_PARTITION = re.compile(r"\b(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partition>\d{1,9})\]@")
 _DELIVERY = re.compile(

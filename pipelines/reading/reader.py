@@ -48,6 +48,9 @@ _FAILED = (
     "metadata after",
     "sending",
     "when serialized which is larger",
+    *failures.STATED_WORDS,
+    "producer send callback",
+    "Failed to send data to Kafka",
     "Could not submit metrics to Kafka topic",
 )
 

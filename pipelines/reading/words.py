@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.reading import broker, consumer, other_clients, producer, rdkafka
+from pipelines.reading import broker, consumer, failures, other_clients, producer, rdkafka
 
 BROKER_WORDS: tuple[str, ...] = tuple(dict.fromkeys(p.marker for p in broker.PATTERNS))
 CONSUMER_WORDS: tuple[str, ...] = (
@@ -21,6 +21,9 @@ _OTHER = (
     "metadata after",
     "sending",
     "when serialized which is larger",
+    *failures.STATED_WORDS,
+    "producer send callback",
+    "Failed to send data to Kafka",
     "Could not submit metrics to Kafka topic",
     "|FAIL|",
     "|ERROR|",

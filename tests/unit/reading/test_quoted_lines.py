@@ -171,8 +171,8 @@ CASES = [
     (
         "kafkajs behind another logger's head",
         '[[03:04:05.006]] [ERROR] {"level":"ERROR","timestamp":"2026-01-02T03:04:05.005Z","logger":"kafkajs","message":"[Connection] Response Produce(key: 0, version: 7)","broker":"b:9092","clientId":"till-9","error":"This server is not the leader for that topic-partition","correlationId":88,"size":55}',
-        {"kind": "send_failed", "client_id": "till-9", "correlation_id": 88, "level": "ERROR"}
-        | {"ts": "2026-01-02T03:04:05.005Z"},
+        {"kind": "retry", "client_id": "till-9", "correlation_id": 88, "level": "ERROR"}
+        | {"ts": "2026-01-02T03:04:05.005Z", "error": "NOT_LEADER_FOR_PARTITION"},
     ),
     (
         "kafkajs, what a send failed of",

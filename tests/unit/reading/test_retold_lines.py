@@ -81,7 +81,32 @@ CASES = [
         "Error: Local: Message timed out\n    at Producer.<anonymous> (/app/lib/producer.js:91:31) {\n  name: 'KafkaJSError',\n  code: -192\n}",
         {"kind": "expired", "error": "Message timed out"},
     ),
+    (
+        "Confluent.Kafka for .NET before 1.0",
+        "7|2026-02-28 09:05:52.402|till#producer-1|RETRY| [thrd:b1:9092/1001]: b1:9092/1001: Retrying ProduceRequest (v1, 349050 bytes, retry 1/3)",
+        {"kind": "retry", "level": "DEBUG", "ts": "2026-02-28T09:05:52.402", "client_id": "till#producer-1"},
+    ),
+    (
+        "syslog-ng",
+        "syslog-ng: err librdkafka: FAIL(3): [thrd:ssl://b1:9097/bootstrap]: ssl://b1:9097/bootstrap: SASL authentication error: Authentication failed",
+        LOST | {"error": "FAIL"},
+    ),
+    (
+        "a code, and no more of it",
+        "[ERROR] Message delivery failed - error='KafkaError{code=_MSG_TIMED_OUT...}'",
+        {"kind": "expired", "error": "_MSG_TIMED_OUT", "level": "ERROR"},
+    ),
     # clients in Go
+    (
+        "sarama before 2015",
+        "[Sarama] 2026/11/14 13:18:34.874508 Producer requeueing batch of 16 messages due to error: kafka server: Tried to send a message to a replica that is not the leader for some partition. Your metadata is out of date.",
+        {"kind": "retry", "records": 16, "error": "NOT_LEADER_FOR_PARTITION"},
+    ),
+    (
+        "sarama in other words, a level without a blank",
+        "2026-02-24T08:29:30.9152WARN kafka/log.go:51 producer/broker/1 state change to [retrying] on rates/3 because send a message to a replica that is not the leader for some partition, Your metadata is out of date.",
+        {"kind": "retry", "level": "WARN", "error": "NOT_LEADER_FOR_PARTITION", "topic": "rates"},
+    ),
     (
         "sarama in CockroachDB",
         "I260506 21:26:48.250563 870 vendor/sarama/async_producer.go:579 ⋮ [kafka-producer] producer/leader/‹rates›/3 state change to [retrying-2]",
@@ -122,6 +147,31 @@ CASES = [
         "kafkajs has given up",
         "KafkaJSNumberOfRetriesExceeded: Broker not connected at Object.send",
         FAILED | {"error": "KafkaJSNumberOfRetriesExceeded"},
+    ),
+    (
+        "kafkajs tries again",
+        '{"level":"ERROR","timestamp":"2026-08-31T09:04:01.639Z","logger":"kafkajs","message":"[Producer] Failed to send messages: This server is not the leader for that topic-partition","retryCount":0,"retryTime":262}',
+        {"kind": "retry", "error": "NOT_LEADER_FOR_PARTITION", "level": "ERROR"},
+    ),
+    (
+        "kafkajs, a request that timed out",
+        '{"level":"ERROR","timestamp":"2026-09-07T12:13:55.627Z","logger":"kafkajs","message":"[Producer] Request Produce(key: 0, version: 7) timed out","retryCount":0,"retryTime":272}',
+        {"kind": "retry", "error": None},
+    ),
+    (
+        "kafkajs, refused for good",
+        '{"level":"ERROR","timestamp":"2026-08-31T09:04:01.639Z","logger":"kafkajs","message":"[Connection] Response Produce(key: 0, version: 7)","clientId":"till","error":"The request included a message larger than the max message size the server will accept","correlationId":3}',
+        FAILED | {"error": "MESSAGE_TOO_LARGE", "client_id": "till", "correlation_id": 3},
+    ),
+    (
+        "kafka-python finds no node",
+        "WARNING [kafka.client:231] Node 557 connection failed -- refreshing metadata",
+        LOST | {"node": 557, "level": "WARNING"},
+    ),
+    (
+        "Logstash",
+        "[2026-06-13T22:01:44,766][INFO ][logstash.outputs.kafka   ] Sending batch to Kafka failed. Will retry after a delay. {:batch_size=>1, :failures=>1, :sleep=>0.1}",
+        {"kind": "retry", "level": "INFO", "ts": "2026-06-13T22:01:44.766"},
     ),
     (
         "aiokafka counts no attempts",
@@ -171,6 +221,16 @@ CASES = [
         LOST | {"client_id": "till", "node": -1},
     ),
     (
+        "a node without a name",
+        "[2026-05-22T10:06:28,149][WARN ][org.apache.kafka.clients.NetworkClient][main] [Producer clientId=till] Error connecting to node b7:9094 (id: 1001 rack: null)\njava.net.UnknownHostException: b7\n\tat java.net.InetAddress.getAllByName0(InetAddress.java:1505) ~[?:?]",
+        LOST | {"client_id": "till", "node": 1001, "error": "UnknownHostException", "level": "WARN"},
+    ),
+    (
+        "wrapped, without a head",
+        "[Producer clientId=till] Connection to node -1 (localhost/127.0.0.1:9092)\ncould not be established. Node may not be available.",
+        LOST | {"client_id": "till", "node": -1},
+    ),
+    (
         "cut in its middle",
         "[2026-01-09 17:20:26,559] WARN [Producer clientId=till] Connection to node 2 (b1/10.0.0.1:9092) could",
         LOST | {"client_id": "till", "node": 2},
@@ -179,6 +239,61 @@ CASES = [
         "an exception, its words on the next line",
         "org.apache.kafka.common.errors.NotEnoughReplicasException:\nMessages are rejected since there are fewer in-sync replicas than required.",
         FAILED | {"error": "NotEnoughReplicasException"},
+    ),
+    (
+        "an exception's name, its words on the next line",
+        "RecordTooLargeException\nThe message is 4021051 bytes when serialized which is larger than 1048576, which is the value of the max.request.size configuration.",
+        FAILED | {"error": "RecordTooLargeException"},
+    ),
+    (
+        "an exception in another",
+        "org.apache.kafka.connect.errors.ConnectException: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.RecordTooLargeException: The message is 9 bytes when serialized which is larger than 8",
+        FAILED | {"error": "RecordTooLargeException"},
+    ),
+    (
+        "Connect",
+        "06:34:01.044 [task-thread-src-0] o.a.k.c.r.WorkerTask ERROR - WorkerSourceTask{id=src-0} Task is being killed org.apache.kafka.connect.errors.ConnectException: Unrecoverable exception from producer send callback\n        at org.apache.kafka.connect.runtime.WorkerSourceTask.sendRecords(WorkerSourceTask.java:320)",
+        FAILED | {"error": "ConnectException", "level": "ERROR"},
+    ),
+    (
+        "Flink",
+        "Caused by: org.apache.flink.util.FlinkRuntimeException: Failed to send data to Kafka rates-0@-1 with FlinkKafkaInternalProducer{transactionalId='t-0-1', inTransaction=true, closed=false}",
+        FAILED | {"topic": "rates", "partition": 0, "error": "FlinkRuntimeException"},
+    ),
+    (
+        "Maxwell",
+        "2026-09-06 09:41:33,173 ERROR MaxwellKafkaProducer - RecordTooLargeException @ Position[BinlogPosition[bin.000207:2381]] -- shop: rates:[(id,4189)]",
+        FAILED | {"error": "RecordTooLargeException", "level": "ERROR"},
+    ),
+    (
+        "an application's plain words",
+        "19:11:04.002 [dispatcher-2] ERROR c.shop.Sender - Failed to send message to Kafka!",
+        FAILED | {"error": None, "level": "ERROR"},
+    ),
+    (
+        "too few replicas, wrapped",
+        "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(4)\nis insufficient to satisfy the min.insync.replicas requirement of 2 for partition rates-1",
+        FAILED | {"topic": "rates", "partition": 1},
+    ),
+    (
+        "a topic in its head, the partition in the exception",
+        "[2026-03-11 10:31:08,441] ERROR Error when sending message to topic rates with key: 4 bytes, value: 79 bytes with error: (org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)\norg.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(1) is insufficient to satisfy the min.isr requirement of 2 for partition rates-7",
+        FAILED | {"topic": "rates", "partition": 7, "error": "NotEnoughReplicasException"},
+    ),
+    (
+        "a gap in the sequence, wrapped",
+        "org.apache.kafka.common.errors.OutOfOrderSequenceException:\n  Out of order sequence number for producer 456 at offset 4800 in partition\n  rates-3: 5 (incoming seq. number), 99 (current end sequence number)",
+        {"kind": "fatal_sequence", "topic": "rates", "partition": 3},
+    ),
+    (
+        "bold, as people quote it",
+        "00:08:12,506 ERROR Till - **Batch containing 1924 record(s) expired due to timeout while requesting metadata from brokers for rates-4**",
+        {"kind": "expired", "topic": "rates", "partition": 4, "records": 1924},
+    ),
+    (
+        "a string of a program that failed",
+        '                "TimeoutException: Expiring 1 record(s) for rates-1:15000 ms has passed since batch creation");',
+        {"kind": "expired", "topic": "rates", "partition": 1},
     ),
     (
         "a serializer",
@@ -228,6 +343,11 @@ CASES = [
         {"kind": "truncation", "topic": "rates", "partition": 3, "offset": 1243},
     ),
     (
+        "a cut, its directory left out",
+        "[UnifiedLog partition=rates-1-0] Truncating to offset 578385",
+        {"kind": "truncation", "topic": "rates-1", "partition": 0},
+    ),
+    (
         "a cut to the leader's epoch",
         "Truncating partition rates-0 to leader epoch and offset EpochEndOffset(errorCode=0, partition=0, leaderEpoch=3, endOffset=4)",
         {"kind": "truncation", "topic": "rates", "partition": 0, "offset": 4},
@@ -259,6 +379,11 @@ NOTHING = [
     ("a kafka-go reader", "reading from topic rates: [6] Not Leader For Partition: the client attempted"),
     ("an I/O thread's own error", "ERROR Sender - Uncaught error in kafka producer I/O thread:\njava.lang.IllegalStateException: Correlation id for response (8) does not match request (7)"),
     ("another consumer's exception", "ERROR Commit failed: org.apache.kafka.clients.consumer.CommitFailedException: Commit cannot be completed since the group has already rebalanced"),
+    ("a broker's fetch", "[2026-06-17 09:15:08,717] ERROR [ReplicaManager broker=1] Error processing fetch with max size 1048576 from replica [2] on partition rates-0 (kafka.server.ReplicaManager)\norg.apache.kafka.common.errors.CorruptRecordException: Found record size 0 smaller than minimum record overhead (14) in file x.log"),
+    ("a format of the producer", '                    log.warn("Received invalid metadata error in produce request on partition {} due to {}. Going " +'),
+    ("a consumer that finds no node", "WARN [Consumer clientId=c, groupId=g] Error connecting to node b7:9094 (id: 1001 rack: null)\njava.net.UnknownHostException: b7"),
+    ("a message sent", "INFO Sent message to Kafka topic rates, partition 3"),
+    ("a program's own message", 'log.error("Failed to send message to Kafka", e)'),
     ("a catalogue", "WARN CATALOG-3-FAIL: nothing of Kafka"),
 ]  # fmt: skip
 
