@@ -41,6 +41,8 @@ EVIDENCE: tuple[bytes, ...] = (
     b"EpochException",
     b"ReplicasException",
     b"FollowerException",
+    b"PartitionException",
+    b"AuthorizationException",
     b"NetworkException",
     b"TimeoutException",
     b"TooLargeException",
@@ -57,6 +59,7 @@ EVIDENCE: tuple[bytes, ...] = (
     b"nable to send",
     b"nable to publish",
     b"producer send callback",  # Connect
+    b"to write to Kafka",  # SmallRye
     b"batch to Kafka failed",  # Logstash
     b"ailed to deliver",
     b"elivery failed",  # kcat, applications' delivery callbacks
@@ -68,6 +71,7 @@ EVIDENCE: tuple[bytes, ...] = (
     b"error state due to",
     b"force close",
     b"closed forcefully",
+    b"producer has been closed",
     b"could not be established",
     b"Error connecting to node",
     b"-- refreshing metadata",  # kafka-python
@@ -80,17 +84,31 @@ EVIDENCE: tuple[bytes, ...] = (
     b"Idempotence will be disabled",
     b"#producer-",  # librdkafka instances
     b"[thrd:",
-    b"-FAIL: ",  # librdkafka before 0.8.6
+    b"RDKAFKA-",  # librdkafka before 0.8.6
     b"REQTMOUT",
+    b"ms in state ",
+    b"/bootstrap: ",
     b"KafkaError",
     b"NoBrokersAvailable",  # kafka-python
+    b"<BrokerConnection client_id=",
+    b"[Error ",
+    b"Unable to bootstrap from",  # aiokafka
     b"ProduceRequest (#",
     b"Unable connect to node",  # aiokafka
     b"to broker",  # sarama, franz-go: Failed to connect to broker
     b"error writing messages",  # kafka-go
+    b"(*Client).Produce",
     b"Not Leader For Partition",
+    b"Leader Not Available",
+    b"Unknown Topic Or Partition",
+    b"Request Timed Out",
+    b"Message Size Too Large",
+    b"Not Enough Replicas",
     b"Kafka publish failed",  # Beats
+    b"Kafka (topic=",
     b"Cannot produce to",  # ruby-kafka
+    b"Failed to send all messages",
+    b"seed broker",
     b"KafkaTimeoutError",
     b"Local: ",  # librdkafka's own errors
     b"Broker: ",  # librdkafka's texts for broker errors
@@ -134,7 +152,7 @@ _LEVEL = (
 )
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?"
 _HEADER = re.compile(
-    rb"""[>\s]{0,16}(?://\s?)?
+    rb"""[>\s]{0,16}(?:(?://|\#|\*|--)\s{0,4})?
     (?: [\[("'<]{0,3}
         (?: \d{4}[-/.]\d\d[-/.]\d\d(?:[T\s,:_]|\Z|\])     # 2024-05-01 10:00:00,123
           | \d\d?[-/.]\d\d?[-/.]\d{2,4}[\sT,]+\d\d?:\d\d  # 01/05/2024 10:00
@@ -164,7 +182,7 @@ _CONTINUES = re.compile(
     | Wrapped\ by:
     | (?:Error:|Error\ Message:|topic-partition|retrying\ \(|splitting\ and|Going\ to\ request)\s
     | (?:could\ not\ be\ established|Broker\ may\ not|Node\ may\ not)[\s.]
-    | (?:record\(s\)|ms\ has\ passed|on\ topic-partition|with\ correlation|due\ to)\s
+    | (?:record\(s\)|ms\ has\ passed|passed\ since|on\ topic-partition|with\ correlation|due\ to)\s
     | Topic\ and\ partition\ to\ exceptions:              # acks=0 close, second line
     | [Cc]urrent\ leader\b                                # a truncation refused, wrapped
     | \}
@@ -188,7 +206,7 @@ _OPENS_BARE = re.compile(
 )
 
 # A comment's marker, and how far its text is indented.
-_COMMENT = re.compile(rb"[\ \t]{0,40}(\#|//|\*)([\ \t]{0,40})")
+_COMMENT = re.compile(rb"[\ \t]{0,40}(\#|//|\*|--)([\ \t]{0,40})")
 _BROKEN_OFF = re.compile(rb"Exception:\s{0,8}\Z")
 _NAME_ALONE = re.compile(rb"\A(?:[\w.]{0,60}\.)?[A-Z]\w{4,50}Exception\s{0,8}\Z")
 _MID_SENTENCE = re.compile(rb"[a-z\d),][a-z)]\s{0,4}\Z")
@@ -203,7 +221,7 @@ _WRAPPERS = re.compile(
     | (?P<desktop>\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d\ 
         (?=\[\d{4}-\d\d-\d\d[\ T]|[\ \t]{1,16}[a-z][\w.]{1,80}\ =|\ \([a-z]))
     | (?P<kubectl>\[pod/[^\]\s]{1,200}\]\ )
-    | (?P<compose>[A-Za-z][\w.-]{0,63}\ {1,40}\|\ {1,2})
+    | (?P<compose>(?!%(level)s\ )[A-Za-z][\w.-]{0,63}\ {1,40}\|\ {1,2})
     """
     % {b"month": _MONTH, b"level": _LEVEL},
     re.VERBOSE,
@@ -263,6 +281,7 @@ class Joiner:
         self._exception_first = False
         self._jul_first = False
         self._first = b""
+        self._comment: re.Match[bytes] | None = None
         self._last = b""
         self._lines = 0
         self._bytes = 0
@@ -282,7 +301,9 @@ class Joiner:
         if opens:
             self._in_record = True
             self._headed = headed
-            self._exception_first = _EXCEPTION.match(shown) is not None
+            self._comment = _COMMENT.match(shown)
+            said = shown if self._comment is None else shown[self._comment.end() :]
+            self._exception_first = _EXCEPTION.match(said) is not None
             self._first = shown
             self._jul_first = headed and _JUL_FIRST.match(shown) is not None
             self._lines, self._bytes = 1, size
@@ -298,9 +319,13 @@ class Joiner:
             return True
         if _OPENS_BARE.search(line) is not None:
             return False
+        comment = _COMMENT.match(line) if self._comment is not None else None
+        if comment is not None:
+            line = line[comment.end() :]
         if _EXCEPTION.match(line) is not None:
             return not self._exception_first and _WHOLE.search(self._first) is None
-        return self._headed
+        # What follows a comment is no part of it, unless it is one too.
+        return self._headed and (self._comment is None or comment is not None)
 
     def _goes_on(self, line: bytes) -> bool:
         """Whether a quoted exception or comment was broken at this line's beginning."""
@@ -311,7 +336,7 @@ class Joiner:
             return True
         comment = _COMMENT.match(line)
         if comment is not None:
-            first = _COMMENT.match(self._first)
+            first = self._comment
             return (
                 first is not None
                 and first.group(1) == comment.group(1)

@@ -50,6 +50,8 @@ def _shrunk(fields: Fields, found: re.Match[str], text: str) -> bool:
     if found["old"] is not None:
         fields["topic"], fields["partition"], _ = split_partition(found["old"])
         return True
+    if found.groupdict().get("tp") is not None:
+        return True
     return _of_partition(fields, found, text) or _changed(fields)
 
 
@@ -62,7 +64,7 @@ def _appended(fields: Fields, found: re.Match[str], text: str) -> bool:
 
 
 def _acks0(fields: Fields, found: re.Match[str], text: str) -> bool:
-    named = re.search(r"exceptions: (\S{1,340}) -> ([\w.$]{1,200})", text[found.end() :][:1200])
+    named = re.search(r"exceptions: ?(\S{1,340}) -> ([\w.$]{1,200})", text[found.end() :][:1200])
     if named is not None:
         fields["topic"], fields["partition"], topic_id = split_partition(named.group(1))
         fields["error"] = simple_name(named.group(2))
@@ -100,6 +102,17 @@ def _unclean(fields: Fields, found: re.Match[str], _: str) -> bool:
 def _reset(fields: Fields, found: re.Match[str], _: str) -> bool:
     fields["message"] = without_logger(found.group(0)).strip()
     return True
+
+
+_OF_REPLICA = re.compile(r"Replica (\d{1,9}) for partition (\[[^\]]{1,260}\]|\S{1,320}) \Z")
+
+
+def _replica_reset(fields: Fields, found: re.Match[str], text: str) -> bool:
+    named = _OF_REPLICA.search(text[max(0, found.start() - 400) : found.start()])
+    if named is not None:
+        fields["broker"] = int(named.group(1))
+        fields["topic"], fields["partition"], _ = split_partition(named.group(2))
+    return _reset(fields, found, text) and named is not None
 
 
 def _refused(fields: Fields, found: re.Match[str], _: str) -> bool:
@@ -155,6 +168,27 @@ PATTERNS: tuple[Pattern, ...] = (
         "broker_append_error",
         "produce_request_failed",
     ),
+    # kafka/server/KafkaApis.scala, 0.8.2, the exception behind it:
+    #   [KafkaApi-0] Error processing ProducerRequest with correlation id 616 from client pay on
+    #   partition [orders,0]
+    pattern(
+        "Error processing ProducerRequest with correlation id ",
+        r"Error processing ProducerRequest with correlation id "
+        r"(?P<correlation_id>\d{1,18}|\S{1,20}) from client (?P<client_id>.{0,400}?) on partition "
+        r"(?P<tp>\[[^\]]{1,260}\]|\S{1,320})",
+        "broker_append_error",
+        "append_error",
+        _appended,
+    ),
+    # kafka/server/ReplicaManager.scala, 0.8 to 0.11, FATAL; the broker stops:
+    #   Halting due to unrecoverable I/O error while handling produce request:
+    pattern(
+        "error while handling produce request",
+        r"error while handling produce request(?!:? ?[\"'])",
+        "broker_append_error",
+        "append_halted",
+        _appended,
+    ),
     # kafka/cluster/Partition.scala: 0.11 to 2.1 the short text, 2.2+ the long one.
     #   [Partition orders-3 broker=1] Shrinking ISR from 1,2,3 to 1. Leader: (highWatermark: 88210,
     #   endOffset: 88231). Out of sync replicas: (brokerId: 2, endOffset: 88210, ...
@@ -164,6 +198,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "Shrinking ISR ",
         r"Shrinking ISR (?:for partition (?P<old>\[[^\]]{1,260}\]|\S{1,320}) )?from "
         r"(?P<isr_before>" + _ISR + r") to (?P<isr_after>" + _ISR + r")"
+        r"(?: ?for partition (?P<tp>\S{1,320}))?"
         r"(?:\.?\s{0,4}Leader: \(highWatermark: (?P<high_watermark>-?\d{1,18}), endOffset: "
         r"(?P<offset>-?\d{1,18}))?",
         "isr_shrink",
@@ -205,8 +240,8 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "Truncating partition ",
         r"Truncating partition (?P<tp>\S{1,340}) (?:to local high watermark (?P<high_watermark>"
-        r"\d{1,18})|with TruncationState\(offset=(?P<offset>-?\d{1,18})[^)]{0,60}\) due to "
-        r"(?:local high watermark (?P<local>\d{1,18})|leader epoch)|to leader epoch and offset "
+        r"\d{1,18})|with TruncationState\(offset=(?P<offset>-?\d{1,18})[^)]{0,60}\)"
+        r"(?: due to local high watermark (?P<local>\d{1,18}))?|to leader epoch and offset "
         r"EpochEndOffset\([^()]{0,120}endOffset=(?P<end>-?\d{1,18}))",
         "truncation",
         "to_leader",
@@ -248,6 +283,16 @@ PATTERNS: tuple[Pattern, ...] = (
         "truncation",
         "reset_to_leader_end",
         _reset,
+    ),
+    #   0.8 to 0.10: Replica 1 for partition [orders,3] reset its fetch offset from 88231 to current
+    #   leader 2's latest offset 88210
+    pattern(
+        "reset its fetch offset ",
+        r"reset its fetch offset (?:from -?\d{1,18} )?to current leader (?P<leader>\d{1,9})'s "
+        r"latest offset (?P<offset>-?\d{1,18})",
+        "truncation",
+        "reset_to_leader_end",
+        _replica_reset,
     ),
     # kafka/server/ReplicaFetcherThread.scala, 0.8.2 to 1.1, FATAL; the broker stops instead:
     #   Halting because log truncation is not allowed for topic orders, Current leader 1's latest

@@ -67,8 +67,10 @@ def look_up(error: str | None) -> KafkaError | None:
         return known[error]
     if error in _RDKAFKA_TEXTS:
         return known.get(_RDKAFKA_TEXTS[error])
-    if error.endswith("Error"):  # kafka-python: NotLeaderForPartitionError
-        return known.get(error[: -len("Error")] + "Exception")
+    if error.endswith("Error"):  # kafka-python: NotLeaderForPartitionError, RequestTimedOutError
+        name = error[: -len("Error")]
+        code = re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()
+        return known.get(name + "Exception") or known.get(code)
     return None
 
 

@@ -12,6 +12,7 @@ from itertools import islice
 
 from pipelines.reading.partitions import topic_name
 from pipelines.reading.pattern import Fields
+from pipelines.reading.source_code import is_source_code
 
 FENCED = frozenset(
     [
@@ -61,22 +62,32 @@ _SHARED = frozenset(
         "UnsupportedVersionException",
         "InterruptException",
         "KafkaException",
+        "KafkaProducerException",
         "ConfigException",
         "IllegalStateException",
     ]
 )
 """What other requests end with too: something must say that it was a send."""
 
+_VAGUE = frozenset(["KafkaException", "IllegalStateException", "KafkaProducerException"])
+_KAFKAS = re.compile(r"apache\.kafka|kafka\.common\.errors|OrgApacheKafka")
+
 _EXCEPTION = re.compile(
-    r"(?:(?:org\.)?apache\.kafka\.(?:common\.errors|common|clients\.(?:producer|consumer)|"
-    r"connect\.errors)\.|java\.lang\.)"
+    r"(?:(?:org\.)?apache\.kafka\w{0,20}\.(?:common\.errors|common|clients\.(?:producer|consumer)|"
+    r"connect\.errors)\.|kafka\.common\.errors\.|OrgApacheKafkaCommonErrors::|"
+    r"org\.springframework\.kafka\.core\.|java\.lang\.)"
     r"(?P<name>[A-Z]\w{2,60}Exception)\b"
-    r"(?::(?:\s{0,8}\n[>\s]{0,40}(?!at ))?(?=(?P<message>[^\n]{0,1000})))?"
+    r"(?:(?::|：(?=\s{0,4}[A-Z]))(?:\s{0,8}\n[>#/*\s]{0,40}(?!at ))?"
+    r"(?=(?P<message>[^\n]{0,1000})))?"
 )
 _SHORT = re.compile(
     r"(?<![\w.])(?P<name>(?:Timeout|NotEnoughReplicas|NotLeaderOrFollower|Network|RecordTooLarge|"
     r"OutOfOrderSequence|ProducerFenced|InvalidProducerEpoch|BufferExhausted)Exception)"
-    r"(?:(?:: |\s{0,4}\n\s{0,8})(?P<message>[^\n]{1,1000})|[ *]{0,4}(?:\Z| @ ))"
+    r"(?:(?:: |：\s{0,4}(?=[A-Z])|\s{0,4}\n\s{0,8})(?P<message>[^\n]{1,1000})|[ *]{0,4}(?:\Z| @ ))"
+    # These stand in sources and prose more often than in logs, unless Kafka's own words follow.
+    r"|(?<![\w.])(?P<rare>(?:NotLeaderForPartition|UnknownTopicOrPartition|TopicAuthorization|"
+    r"ClusterAuthorization)Exception)[:：] ?"
+    r"(?P<words>(?:This server |Not authorized to access |Cluster authorization )[^\n]{1,1000})"
 )
 # Where the topic stands in what is printed around the exception.
 _TOPICS = (
@@ -98,7 +109,9 @@ _TOPICS = (
     re.compile(
         r"[Ff]ailed to send record to (?:topic |(?!topic\b))(?P<topic>[A-Za-z0-9._-]{1,249})\b"
     ),
-    re.compile(r"Topic (?P<topic>[A-Za-z0-9._-]{1,249}) not present in metadata after"),
+    re.compile(
+        r"Topic ['\"`]?(?P<topic>[A-Za-z0-9._-]{1,249})['\"`]? not present(?: in metadata|\s|\Z)"
+    ),
     re.compile(
         r"Partition (?P<partition>\d{1,9}) of topic (?P<topic>[A-Za-z0-9._-]{1,249}) with partition"
     ),
@@ -110,15 +123,31 @@ _TOPICS = (
     ),
     # spring-kafka, listener/DeadLetterPublishingRecoverer.java
     re.compile(r"Dead-letter publication to (?P<topic>[A-Za-z0-9._-]{1,249}) failed for"),
-    # storage/log/ProducerAppendInfo.java: the text of OutOfOrderSequenceException
+    # storage/log/ProducerAppendInfo.java, kafka/cluster/Partition.scala: what brokers say of it
     re.compile(
-        r"at offset -?\d{1,18} in partition (?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,9})"
+        r"(?:at offset -?\d{1,18} ?in|is no longer valid in|Number of insync replicas for) "
+        r"partition (?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>\d{1,9})"
+    ),
+    re.compile(
+        r"Epoch of producer \d{1,18} at offset -?\d{1,18} in (?P<topic>[A-Za-z0-9._-]{1,249})-"
+        r"(?P<partition>\d{1,9}) is "
+    ),
+    # spring-kafka, core/KafkaTemplate.java: Failed to send: ProducerRecord(topic=orders, ...
+    re.compile(
+        r"ProducerRecord\(topic=(?P<topic>[A-Za-z0-9._-]{1,249}), partition="
+        r"(?:(?P<partition>\d{1,9})|null)"
+    ),
+    # smallrye-reactive-messaging, SRMSG18206
+    re.compile(r"from channel \S{1,200} \(topic: (?P<topic>[A-Za-z0-9._-]{1,249})\)"),
+    re.compile(
+        r"max\.request\.size configuration\. Topic: (?P<topic>[A-Za-z0-9._-]{1,249}), "
+        r"Partition: (?P<partition>\d{1,9})"
     ),
     re.compile(r"Could not submit metrics to Kafka topic (?P<topic>[A-Za-z0-9._-]{1,249}):"),
     re.compile(r"Not authorized to access topics: \[(?P<topic>[A-Za-z0-9._-]{1,249})\]"),
     re.compile(r"\bto (?:Kafka )?topic[ :=]{1,2}['\"\[]?(?P<topic>[A-Za-z0-9._-]{1,249})"),
 )
-_ANNOUNCED = (
+ANNOUNCED = (
     "Error when sending message to topic ",
     "Exception thrown when sending a message",
     "Error encountered sending record to topic ",
@@ -126,24 +155,36 @@ _ANNOUNCED = (
     "ailed to send record to ",
     "Failed to send data to Kafka",
     "Unrecoverable exception from producer send callback",
+    "kafka.core.KafkaProducerException: Failed to send",
+    "Failed to send: ProducerRecord(",
+    "Unable to write to Kafka from channel",
     "Aborting producer batches due to fatal error",
     "Could not submit metrics to Kafka topic ",
     "Producer is closed forcefully",
     "error state due to ",
 )
 """Words that only a failed send is announced with."""
-STATED_WORDS = tuple(
-    f"{verb}{thing}"
-    for verb in ("send", "publish", "produce", "sending", "publishing", "producing")
-    for thing in (" message", " record", " event", " the ", " a")
+WORDS = (
+    "xception",
+    "metadata after",
+    "sending",
+    "when serialized which is larger",
+    *ANNOUNCED,
+    *(
+        f"{verb}{thing}"
+        for verb in ("send", "publish", "produce", "sending", "publishing", "producing")
+        for thing in (" message", " record", " event", " the ", " a")
+    ),
 )
+"""One of them stands in whatever is read here."""
 _STATED = re.compile(
     r"(?:[Ff]ailed to|[Ee]rror|[Uu]nable to|[Cc]ould not) (?:send|publish|produce|sending|"
     r"publishing|producing) (?:the |a |an )?(?:message|record|event)s? to "
-    r"(?:[Kk]afka\b|(?:[Kk]afka )?topic\b)"
+    r"(?:[Kk]afka\b|(?:[Kk]afka )?topic\b(?! ?['\"\[]?[\w.-]{0,249}/))"
 )
-_WRAPPED = re.compile(r"([A-Z]\w{2,60}Exception): \Z")
-"""An exception of the application's own around those words."""
+_WRAPPED = re.compile(
+    r"([A-Z]\w{2,60}(?:Exception|Error))[:：] (?:Failed to send data to Kafka: )?\Z"
+)
 _DETAILS = {
     "Aborting producer batches due to fatal error": "fatal_abort",
     "error state due to ": "transaction_error_state",
@@ -163,12 +204,12 @@ _NOT_A_SEND = re.compile(
     r"|\[Controller id|\[Partition |node assignment|getting metadata|offsets by times"
     r"|position for partition|fetching topic|FetchSession|fetching metadata|ListenerContainer"
     r"|\[GroupCoordinator|\[RaftManager|\[SocketServer|\[BrokerLifecycle|listTopics"
-    r"|Uncaught error in kafka producer I/O thread|Error processing fetch"
+    r"|Uncaught error in kafka producer I/O thread|processing fetch|minimum record overhead"
+    r"|waiting to send the call|\bCall: \w|fetchMetadata|committing (?:offsets|the current)"
+    r"|OffsetAndMetadata|magic byte|schema for id|Cancelled \w{1,40} request"
+    r"|KafkaStorageException: Error while |\bkafka\.(?:server|log|utils|cluster|controller|network)"
+    r"\.[A-Z]|org\.apache\.kafka\.(?:server|storage|controller|raft|image)\."
     r"|describe[TC]|createTopics|create topics?\b|elemetry|Version mismatch when attempting"
-)
-_SOURCE_CODE = re.compile(
-    r"\bthrow new |\bassert\w*\(|\blog(?:ger)?\.\w{1,10}\(|System\.(?:out|err)|console\.\w{1,6}\(|"
-    r"\bprintf?\(|^\s*import |\bcatch \(|\bnew \w{1,60}Exception\("
 )
 _A_SEND = re.compile(
     r"(?i)\bsend(?:ing)?\b|\bsent\b|produc(?:e|er|ing)\b|KafkaProducer|KafkaTemplate|publish"
@@ -176,20 +217,28 @@ _A_SEND = re.compile(
 )
 
 
+_ALONE = re.compile(
+    r"[^\w\n]{0,24}(?:(?i:error|warn|exception)[:!\]]?\s{1,4})?org\.apache\.kafka\.common\.errors\."
+)
+"""An exception and nothing else, but for a comment's mark, a quote or a level."""
+
+
 def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
     """What a record says of a failed send that no other text tells of, and where it begins to."""
-    announced = next((words for words in _ANNOUNCED if words in flat), None) or _stated(flat)
+    announced = next((words for words in ANNOUNCED if words in flat), None) or _stated(flat)
     if announced is None and _NOT_A_SEND.search(flat) is not None:
         return None
     if is_source_code(flat):
         return None
     metadata, buffer = _METADATA.search(flat), _BUFFER.search(flat)
     name, message = _thrown(lines)
-    if name is None and announced is not None:
-        wrapped = _WRAPPED.search(flat[: flat.find(announced)][-200:])
-        name = None if wrapped is None else wrapped.group(1)
     waited = metadata or buffer
-    refused = waited is not None or announced is not None or _TOO_LARGE.search(flat) is not None
+    too_large = _TOO_LARGE.search(flat)
+    refused = waited is not None or announced is not None or too_large is not None
+    if name is None and announced is not None:
+        name = wrapped_by(flat, flat.find(announced))
+    elif name is None and too_large is not None:
+        name = wrapped_by(flat, too_large.start())
     if not refused and not _counts(name, message, flat):
         return None
     fields: Fields = {
@@ -201,6 +250,12 @@ def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
     }
     fields["topic"], fields["partition"] = _place(flat)
     return fields, len(flat) if announced is None else flat.find(announced)
+
+
+def wrapped_by(flat: str, position: int) -> str | None:
+    """The application's own exception around words that begin at *position*."""
+    found = _WRAPPED.search(flat[max(0, position - 200) : position])
+    return None if found is None else found.group(1)
 
 
 def _place(flat: str) -> tuple[str | None, int | None]:
@@ -237,22 +292,18 @@ def read_verifiable(said: Mapping[str, object]) -> Fields:
     }
 
 
-def is_source_code(text: str) -> bool:
-    """Whether this is a line of a program, or its format string, and not what it prints."""
-    if "topic {}" in text or "topic %s" in text or "with key: {}" in text or "${" in text[:400]:
-        return True
-    return _SOURCE_CODE.search(text[:2000]) is not None
-
-
 def _thrown(lines: str) -> tuple[str | None, str | None]:
     """The most telling exception: a sequence error, else one a send ends with, else any."""
-    found = list(islice(_EXCEPTION.finditer(lines), 32)) or list(islice(_SHORT.finditer(lines), 4))
-    for names in (FENCED, _SENDING, _SHARED - {"KafkaException", "IllegalStateException"}, _SHARED):
-        for one in found:
-            if one["name"] in names:
-                return one["name"], (one["message"] or "").strip() or None
-    if found and "apache.kafka" in found[0].group(0):
-        return found[0]["name"], (found[0]["message"] or "").strip() or None
+    found = [(e["name"], e["message"]) for e in islice(_EXCEPTION.finditer(lines), 32)] or [
+        (e["name"] or e["rare"], e["message"] or e["words"])
+        for e in islice(_SHORT.finditer(lines), 4)
+    ]
+    for names in (FENCED, _SENDING, _SHARED - _VAGUE, _SHARED):
+        for name, message in found:
+            if name in names:
+                return name, (message or "").strip() or None
+    if found and _KAFKAS.search(lines) is not None:
+        return found[0][0], (found[0][1] or "").strip() or None
     return None, None
 
 
@@ -262,9 +313,7 @@ def _counts(name: str | None, message: str | None, flat: str) -> bool:
     if name in FENCED or name in _SENDING:
         return message is not None or _A_SEND.search(flat) is not None
     if name in _SHARED and (message is not None or "KafkaProducer" in flat):
-        return _A_SEND.search(flat) is not None or flat.startswith(
-            "org.apache.kafka.common.errors."
-        )
+        return _A_SEND.search(flat) is not None or _ALONE.match(flat) is not None
     return False
 
 

@@ -63,13 +63,50 @@ _TO_TOPIC = re.compile(r"\bto topic (?P<topic>[A-Za-z0-9._-]{1,249})\b")
 _A_SEND = re.compile(r"(?i)\bsend|\bpubli|\bproduc|\bwrit")
 
 
-def _of_an_application(fields: Fields, found: re.Match[str], text: str) -> bool:
+def _is_send(fields: Fields, found: re.Match[str], text: str) -> bool:
     head = text[max(0, found.start() - 400) : found.start()]
     topic = _TO_TOPIC.search(head)
     if topic is not None:
         fields["topic"] = topic["topic"]
-    is_send = _A_SEND.search(head) is not None and "consum" not in text.lower()
-    return is_send and _numbered(fields, found, text)
+    return _A_SEND.search(head) is not None and "consum" not in text.lower()
+
+
+def _of_an_application(fields: Fields, found: re.Match[str], text: str) -> bool:
+    return _is_send(fields, found, text) and _numbered(fields, found, text)
+
+
+_KAFKA_GO_TITLES = {
+    3: "Unknown Topic Or Partition",
+    5: "Leader Not Available",
+    6: "Not Leader For Partition",
+    7: "Request Timed Out",
+    10: "Message Size Too Large",
+    19: "Not Enough Replicas",
+    20: "Not Enough Replicas After Append",
+}
+
+
+def _kafka_go_error(number: int, title: str) -> Pattern:
+    """kafka-go, error.go, in an application's words: publishing to topic orders: [6] Not Leader"""
+    marker = f"[{number}] {title}: "
+    return pattern(
+        marker,
+        rf"(?P<why>{re.escape(marker)}.{{1,400}})",
+        "send_failed",
+        "kafka_go_error",
+        _of_an_application,
+    )
+
+
+_ONLY_PRODUCERS = {"MESSAGE_TOO_LARGE", "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
+
+
+def _of_sarama(fields: Fields, found: re.Match[str], text: str) -> bool:
+    """sarama's words for a broker's error, where nothing but the application tells of it."""
+    fields["error"] = sarama_error(found["said"])
+    if fields["error"] in _ONLY_PRODUCERS:
+        return True
+    return fields["error"] is not None and _is_send(fields, found, text)
 
 
 def _sarama_states(speaker: str) -> tuple[Pattern, Pattern]:
@@ -159,6 +196,13 @@ OTHER: tuple[Pattern, ...] = (
         "beats_publish_failed",
         _because,
     ),
+    # the same: Kafka (topic=orders): dropping too large message of size 666.
+    pattern(
+        "Kafka (topic=",
+        r"Kafka \(topic=(?P<topic>[A-Za-z0-9._-]{1,249})\): dropping (?:too large|invalid) message",
+        "send_failed",
+        "beats_dropped",
+    ),
     # kafka-go, writer.go: error writing messages to orders (partition 3): [6] Not Leader For ...
     pattern(
         "error writing messages to ",
@@ -168,14 +212,17 @@ OTHER: tuple[Pattern, ...] = (
         "kafka_go_write_failed",
         _numbered,
     ),
-    # kafka-go, error.go, in an application's words: publishing to topic orders: [6] Not Leader ...
+    # kafka-go, produce.go: kafka.(*Client).Produce: fetch request error: topic partition has no
+    #   leader (topic="orders" partition=2)
     pattern(
-        "[6] Not Leader For Partition: ",
-        r"(?P<why>\[6\] Not Leader For Partition: .{1,400})",
+        "kafka.(*Client).Produce: ",
+        r"kafka\.\(\*Client\)\.Produce: (?P<why>(?:(?!\(topic=).){1,400})"
+        r"(?:\(topic=\"?(?P<topic>[A-Za-z0-9._-]{1,249})\"? partition=(?P<partition>\d{1,9})\))?",
         "send_failed",
-        "kafka_go_error",
-        _of_an_application,
+        "kafka_go_produce",
+        _numbered,
     ),
+    *(_kafka_go_error(number, title) for number, title in _KAFKA_GO_TITLES.items()),
     # franz-go, broker.go: unable to open connection to broker addr=b1:9092 broker=1 err=dial ...
     pattern(
         "unable to open connection to broker",
@@ -186,4 +233,24 @@ OTHER: tuple[Pattern, ...] = (
     ),
 )
 
-PATTERNS: tuple[Pattern, ...] = (*SARAMA, *OTHER)
+RETOLD: tuple[Pattern, ...] = (
+    # What is left of sarama's lines where their front was cut, or an application tells of them:
+    #   state change to [retrying] on orders/11 because kafka server: ...
+    pattern(
+        "state change to [retrying] on ",
+        r"state change to \[retrying\] on (?P<tp>\S{1,300}/\d{1,9})(?: because (?P<why>.{1,400}))?",
+        "retry",
+        "sarama_retrying_cut",
+        _because,
+    ),
+    #   cannot send to orders: kafka server: In the middle of a leadership election, ...
+    pattern(
+        "kafka server: ",
+        r"kafka server: (?P<said>.{5,300})",
+        "send_failed",
+        "sarama_error",
+        _of_sarama,
+    ),
+)
+
+PATTERNS: tuple[Pattern, ...] = (*SARAMA, *OTHER, *RETOLD)

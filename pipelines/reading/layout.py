@@ -22,7 +22,9 @@ _HEAD = 320
 _LEVEL = re.compile(
     r"(?<![A-Za-z_])(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|SEVERE|CRITICAL|CRIT|EMERG|ALERT)\b"
     r"|[\[<] {0,3}((?i:trace|debug|info|notice|warn|warning|error|fatal|critical)) {0,3}[\]>]"
-    r"|\b(VRB|DBG|INF|WRN|ERR|FTL)\b"
+    r"|\b(VRB|DBG|INF|WRN|ERR|FTL|DEBU|ERRO|FATA|PANI)\b"
+    r"|\s([DIWE])! "
+    r"|\d\dZ?\s{1,4}(trace|debug|info|warn|warning|error|fatal|critical)\s"
     r"|\b(?:level|lvl|severity)=\"?([A-Za-z]{4,8})\b"
     r"|^\s*(trace|debug|info|warn|warning|error|fatal|critical|fail|crit):\s"
 )
@@ -30,10 +32,20 @@ _LEVEL = re.compile(
 _KLOG = re.compile(r"[\s>\[]{0,8}([DIWEF])(?:\d{4}| ?\d{6}) \d\d:\d\d:\d\d")
 _SHORT_LEVELS = {"FAIL": "ERROR", "CRIT": "CRITICAL"}
 _SHORT_LEVELS |= {"VRB": "TRACE", "DBG": "DEBUG", "INF": "INFO", "WRN": "WARN", "ERR": "ERROR"}
-_SHORT_LEVELS |= {"FTL": "FATAL"}
-"""As loggers of .NET and Go shorten them."""
+_SHORT_LEVELS |= {
+    "FTL": "FATAL",
+    "DEBU": "DEBUG",
+    "ERRO": "ERROR",
+    "FATA": "FATAL",
+    "PANI": "FATAL",
+}
+_SHORT_LEVELS |= {"D": "DEBUG", "I": "INFO", "W": "WARN", "E": "ERROR"}
+"""As loggers of .NET and Go shorten them; one letter and a mark: Telegraf."""
 _KLOG_LEVELS = {"D": "DEBUG", "I": "INFO", "W": "WARN", "E": "ERROR", "F": "FATAL"}
-_LOGGER = re.compile(r"(?<![\w.$/])((?:[a-z_][\w$]{0,40}\.){1,12}[A-Z][\w$]{1,80})(?![\w.(])")
+_LOGGER = re.compile(
+    r"(?<![\w.$/])((?:[a-z_][\w$]{0,40}\.){1,12}(?![\w$]{0,80}(?:Exception|Error)\b)"
+    r"[A-Z][\w$]{1,80})(?![\w.(])"
+)
 # log4j "%m (%c)%n", Connect "(%c:%L)": the last parenthesis, with a dotted name in it.
 _LOGGER_TAIL = re.compile(r" ?\(((?:[A-Za-z_$][\w$]{0,60}\.){1,12}[\w$]{1,80})(?::\d{1,6})?\)\s*\Z")
 _THREAD = re.compile(r"\[([^\[\]]{0,200}? ?\| [^\[\]]{1,200})\]")
@@ -105,6 +117,8 @@ def unwrap_record(text: str) -> Text:
     text = text[:MAX_TEXT].strip("\ufeff\x00")
     if "‹" in text:  # CockroachDB's marks around what is to be redacted
         text = text.replace("‹", "").replace("›", "")
+    if "\\|" in text:  # a row of a Markdown table
+        text = text.replace("\\|", "|")
     start = text.lstrip("> \t")
     if start.startswith("{"):
         parsed = _json_lines(start)
@@ -165,6 +179,8 @@ _STACKS = ("stack_trace", "error.stack_trace", "exception", "throwable", "thrown
 
 def _json_lines(text: str) -> Text | None:
     """The message and its surroundings from one or more JSON objects, one per line."""
+    if text.startswith("{\n"):  # one object, spread out
+        return _json_object(text)
     first: Text | None = None
     more: list[str] = []
     for line in text.split("\n"):
@@ -197,7 +213,7 @@ def _json_object(line: str) -> Text | None:
         message = json.dumps(fields["message"], ensure_ascii=False)
     if message is None:
         return None
-    stack = _stack(fields)
+    stack = _stack(fields) or _error(fields)
     around = Layout(
         level=_upper(_string(fields, _LEVELS) or _nested(fields, "log", "level")),
         ts=_time(fields),
@@ -237,6 +253,14 @@ def _stack(fields: dict[str, Any]) -> str | None:
         name, message = thrown.get("name"), thrown.get("message")
         return f"{name}: {message}" if isinstance(name, str) else None
     return None
+
+
+def _error(fields: dict[str, Any]) -> str | None:
+    """Loggers of Go put what went wrong beside the message; kafkajs does, and is asked for it."""
+    if fields.get("logger") == "kafkajs":
+        return None
+    said = _string(fields, ("error", "err"))
+    return said if said is not None and " " in said else None
 
 
 def _time(fields: dict[str, Any]) -> str | None:

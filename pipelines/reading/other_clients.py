@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from pipelines.reading import go_clients
-from pipelines.reading.errors import kafkajs_error, retriable
+from pipelines.reading.errors import kafkajs_error, look_up, retriable
 from pipelines.reading.layout import Layout
 from pipelines.reading.pattern import Fields, Pattern, pattern
 from pipelines.reading.times import read_timestamp
@@ -17,7 +17,7 @@ RDKAFKA: tuple[Pattern, ...] = (
     #   Producer terminating with 5 messages (3805 bytes) still in queue or transit: use flush() ...
     pattern(
         "Producer terminating with ",
-        r"Producer terminating with (?P<records>\d{1,18}) messages? \(\d{1,18} bytes?\) still in",
+        r"Producer terminating with (?P<records>\d{1,18}) messages?(?: \(|: use flush| still in)",
         "dropped_at_close",
         "rd_terminate",
     ),
@@ -53,6 +53,23 @@ def _python_node(fields: Fields, found: re.Match[str], text: str) -> bool:
     return node is not None and "onsumer" not in text
 
 
+_PRODUCERS_ERRORS = {
+    "MessageSizeTooLargeError",
+    "RecordListTooLargeError",
+    "NotEnoughReplicasError",
+}
+_PRODUCERS_ERRORS |= {"NotEnoughReplicasAfterAppendError"}
+_SENDING = re.compile(r"(?i)\bsend|\bpubli|\bproduc")
+_ANOTHER_REQUEST = re.compile(r"(?i)consum|fetch|commit|offset|metadata|coordinator|admin")
+
+
+def _python_send(fields: Fields, _: re.Match[str], text: str) -> bool:
+    if fields["error"] in _PRODUCERS_ERRORS:
+        return True
+    sent = look_up(fields["error"]) is not None and _SENDING.search(text) is not None
+    return sent and _ANOTHER_REQUEST.search(text) is None
+
+
 LOGSTASH: tuple[Pattern, ...] = (
     # logstash-output-kafka, which goes on until all are sent:
     #   Sending batch to Kafka failed. Will retry after a delay. {:batch_size=>125, :failures=>3,
@@ -73,6 +90,41 @@ PYTHON: tuple[Pattern, ...] = (
         "send_failed",
         "metadata_timeout",
         lambda fields, found, _: _seconds(fields, found),
+    ),
+    # kafka-python, producer/future.py: KafkaTimeoutError: Timeout after waiting for 10 secs.
+    pattern(
+        "KafkaTimeoutError: Timeout after waiting for ",
+        r"(?P<error>KafkaTimeoutError): Timeout after waiting for "
+        r"(?P<seconds>\d{1,9}(?:\.\d{1,9})?) secs",
+        "send_failed",
+        "future_timeout",
+        lambda fields, found, _: _seconds(fields, found),
+    ),
+    # kafka-python, errors.py, in an application's words: [Error 10] MessageSizeTooLargeError
+    pattern(
+        "[Error ",
+        r"\[Error \d{1,3}\] (?P<error>[A-Z]\w{4,50}Error)\b",
+        "send_failed",
+        "python_error",
+        _python_send,
+    ),
+    # kafka-python, conn.py: <BrokerConnection client_id=pay-producer, node_id=0 ...>: Connect
+    #   attempt returned error 111. Disconnecting.
+    pattern(
+        "<BrokerConnection client_id=",
+        r"<BrokerConnection client_id=(?P<client_id>[^,\s>]{1,200}), .{0,400}?>: (?:Connect "
+        r"attempt returned error \d{1,5}|Closing connection\. (?P<error>[A-Z]\w{2,50}Error)\b)",
+        "connection_failure",
+        "python_no_connection",
+        lambda _, __, text: "roducer" in text and "onsumer" not in text,
+    ),
+    # aiokafka, client.py: KafkaConnectionError: Unable to bootstrap from [('b1', 9092, ...
+    pattern(
+        "KafkaConnectionError: Unable to bootstrap from",
+        r"(?P<error>KafkaConnectionError): Unable to bootstrap from",
+        "connection_failure",
+        "no_brokers",
+        lambda _, __, text: "onsumer" not in text,
     ),
     # kafka-python 1.x left its text unformatted:
     #   KafkaTimeoutError: ('Failed to update metadata after %s secs.', 60.0)
@@ -124,6 +176,14 @@ PYTHON: tuple[Pattern, ...] = (
         "no_brokers",
         lambda _, __, text: "onsumer" not in text,
     ),
+    #   in an application's words: Failed to create Kafka producer: NoBrokersAvailable
+    pattern(
+        ": NoBrokersAvailable",
+        r": (?P<error>NoBrokersAvailable)\b",
+        "connection_failure",
+        "no_brokers",
+        lambda _, found, text: "afka" in text[: found.start()] and "onsumer" not in text,
+    ),
 )
 
 
@@ -147,6 +207,22 @@ RUBY: tuple[Pattern, ...] = (
         "ruby_delivery_failed",
         _ruby,
     ),
+    #   Failed to send all messages; attempting retry 1 of 3 after 1s
+    pattern(
+        "Failed to send all messages",
+        r"Failed to send all messages[^;\n]{0,60}; attempting retry \d{1,6} of \d{1,6}",
+        "retry",
+        "ruby_retry",
+    ),
+    # lib/kafka/cluster.rb, in fluentd's words: error_class=Kafka::ConnectionError error="Could not
+    #   connect to any of the seed brokers: ...
+    pattern(
+        "Kafka::ConnectionError",
+        r"Kafka::(?P<error>ConnectionError)\b.{0,40}?Could not connect to any of the seed brokers",
+        "connection_failure",
+        "no_brokers",
+        lambda _, __, text: "onsumer" not in text,
+    ),
     #   Cannot produce to orders, max buffer size (1000 messages) reached
     pattern(
         "Cannot produce to ",
@@ -168,10 +244,11 @@ def _seconds(fields: Fields, found: re.Match[str]) -> bool:
 
 _ERRNO = re.compile(r"\b(EAI_[A-Z]{2,20}|E(?:CONN|TIMED|NOT|HOST|NET|PIPE|ADDR)[A-Z]{0,12})\b")
 _QUOTED = {
-    "level": re.compile(r'"level":"([A-Z]{4,8})"'),
-    "ts": re.compile(r'"timestamp":"([^"]{10,40})"'),
-    "client_id": re.compile(r'"clientId":"([^"]{1,200})"'),
-    "error": re.compile(r'"error":"([^"]{1,300})"'),
+    "level": re.compile(r'"level": ?"([A-Z]{4,8})"'),
+    "ts": re.compile(r'"timestamp": ?"([^"]{10,40})"'),
+    "client_id": re.compile(r'"clientId": ?"([^"]{1,200})"'),
+    "correlation_id": re.compile(r'"correlationId": ?(\d{1,18})\b'),
+    "error": re.compile(r'"error": ?"([^"]{1,300})"'),
 }
 # src/network/connection.js, src/cluster/brokerPool.js, src/producer/sendMessages.js
 _KAFKAJS_CONNECTION = re.compile(
@@ -181,12 +258,20 @@ _KAFKAJS_CONNECTION = re.compile(
 )
 _KAFKAJS_PRODUCE = re.compile(
     r"\[Connection\] Response Produce\(|Failed to send messages|"
-    r"\[Producer\] (?:Failed|Error|Request Produce\(|Broker not connected)"
+    r"\[Producer\] (?:Failed|Error|Request Produce\(|Broker not connected)|"
+    r"KafkaJSRequestTimeoutError: Request Produce\("
 )
+KAFKAJS_WORDS = (
+    "kafkajs",
+    "KafkaJS",
+    "[Producer] Failed to send messages",
+    "[BrokerPool] Failed to ",
+)
+"""One of them stands in whatever kafkajs prints of a producer."""
 _KAFKAJS_GIVEN_UP = re.compile(r"KafkaJSNumberOfRetriesExceeded: .{1,300}?(?:[Pp]roduce|\bsend)")
 _AGAIN = re.compile(r"\bretryTime['\"]?: ?\d")
-_KAFKAJS_OBJECT = re.compile(r'\{"level":"[A-Z]{4,8}",.{0,40}"')
-_FAILED_TO_SEND = re.compile(r"Failed to send messages: ([^\n\"]{3,300})")
+_KAFKAJS_OBJECT = re.compile(r'\{ ?"level": ?"[A-Z]{4,8}",.{0,40}"')
+_FAILED_TO_SEND = re.compile(r"Failed to send messages: ([^\n\"{`]{3,300})")
 _NOT_PRODUCER = re.compile(
     r'\[Consumer|\[Runner\]|"groupId"|onsumer-server|\[ServerKafka\]|"clientId":"[^"]{0,80}onsumer'
 )
@@ -222,6 +307,7 @@ def read_kafkajs(text: str, fields: dict[str, Any] | None) -> tuple[Fields, Layo
     values = {name: regex.search(text) for name, regex in _QUOTED.items()}
     got = {name: None if value is None else value.group(1) for name, value in values.items()}
     found["client_id"] = got["client_id"]
+    found["correlation_id"] = None if got["correlation_id"] is None else int(got["correlation_id"])
     ts = got["ts"]
     return found, Layout(level=got["level"], ts=None if ts is None else read_timestamp(ts))
 
@@ -262,5 +348,7 @@ def _kafkajs_error(text: str, fields: dict[str, Any] | None) -> str | None:
         return "Connection timeout"
     if _KAFKAJS_GIVEN_UP.search(text) is not None:
         return "KafkaJSNumberOfRetriesExceeded"
+    if "KafkaJSRequestTimeoutError: " in text:
+        return "KafkaJSRequestTimeoutError"
     named = _QUOTED["error"].search(text)
     return None if named is None else kafkajs_error(named.group(1))

@@ -18,9 +18,10 @@ _INTEGERS = (
     "correlation_id", "attempts_left", "records", "elapsed_ms", "node", "broker", "offset",
     "high_watermark", "leader", "leader_epoch", "partition",
 )  # fmt: skip
+_COUNTED = ("correlation_id", "attempts_left", "records", "elapsed_ms")
 _TEXTS = ("error", "message", "client_id", "group", "version", "transactional_id", "topic_id")
 _ISRS = ("isr_before", "isr_after")
-_PLACEHOLDER = re.compile(r"\{\w{0,20}\}|%[sd]|\$\{|\{\{")
+_PLACEHOLDER = re.compile(r"\{\w{0,20}\}|%[sd]|(?<!\w)\$\{?[A-Za-z_]|\{\{")
 _NUMBER = re.compile(r"-?\d{1,19}\Z")
 _LONG = 2**63
 _DIGITS = re.compile(r"\d{1,9}")
@@ -72,10 +73,14 @@ def integer(text: str | None) -> int | None:
 
 
 def _is_template(found: re.Match[str]) -> bool:
-    """Whether a source file's format string was matched instead of a printed line."""
-    return any(
-        value is not None and _PLACEHOLDER.search(value) is not None for value in found.groups()
-    )
+    """Whether a source file's format string was matched instead of a printed line.
+
+    A number that was printed says that a person masked the rest.
+    """
+    said = [(name, value) for name, value in found.groupdict().items() if value is not None]
+    if any(name in _COUNTED and _NUMBER.match(value) is not None for name, value in said):
+        return False
+    return any(_PLACEHOLDER.search(value) is not None for _, value in said)
 
 
 def _fields(found: re.Match[str]) -> Fields:

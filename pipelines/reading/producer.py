@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from pipelines.reading.errors import look_up
-from pipelines.reading.failures import is_source_code
+from pipelines.reading.failures import wrapped_by
 from pipelines.reading.layout import without_logger
 from pipelines.reading.pattern import Fields, Pattern, integer, pattern
 
@@ -45,15 +45,15 @@ def _unknown_topic(fields: Fields, _: re.Match[str], __: str) -> bool:
     return True
 
 
-def _expired(fields: Fields, _: re.Match[str], text: str) -> bool:
-    if "imeoutException" in text:
-        fields["error"] = "TimeoutException"
-    return not is_source_code(text)
+def _expired(fields: Fields, found: re.Match[str], text: str) -> bool:
+    named = "imeoutException" in text
+    fields["error"] = "TimeoutException" if named else wrapped_by(text, found.start())
+    return True
 
 
 def _expired_cut(fields: Fields, found: re.Match[str], text: str) -> bool:
     told = any(w in text for w in ("TimeoutException", "batch creation", " due to timeout"))
-    return _expired(fields, found, text) and told
+    return _expired(fields, found, text) and (told or found["tp"] is not None)
 
 
 def _expired_python(fields: Fields, found: re.Match[str], text: str) -> bool:
@@ -221,8 +221,8 @@ EXPIRED = (
     #   cut by whoever quoted it: KafkaTimeoutError: Batch ... containing 8 record(s)
     pattern(
         "KafkaTimeoutError: Batch ",
-        r"(?P<error>KafkaTimeoutError): Batch (?:\.\.\.|…) containing (?P<records>\d{1,18}) "
-        r"record\(s\)(?P<seconds>(?!))?",
+        r"(?P<error>KafkaTimeoutError): Batch (?:\.\.\.|…) (?:containing (?P<records>\d{1,18}) "
+        r"record\(s\)|expired)(?P<seconds>(?!))?",
         "expired",
         "batch_expired_python",
         _expired_python,
@@ -254,7 +254,7 @@ METADATA = (
         r"(?:: (?P<message>.{0,1000}?))?(?:\.? Going to request metadata|\Z))?",
         "invalid_metadata",
         "invalid_metadata",
-        lambda fields, found, text: _name_error(fields, found) and not is_source_code(text),
+        lambda fields, found, _: _name_error(fields, found),
     ),
 )
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pipelines.reading.errors import RDKAFKA_WORDS
 from pipelines.reading.layout import Layout
 from pipelines.reading.pattern import Fields, integer
 from pipelines.reading.times import from_epoch, read_timestamp
 
-MARKS = ("|", "#producer-", "[thrd:", "RDKAFKA-", "LOG-")
+MARKS = ("|", "#producer-", "thrd:", "RDKAFKA-", "LOG-", "/bootstrap: ", "ms in state ")
 """One of them stands in every line of librdkafka's own."""
 SEVERITIES = ("EMERG", "ALERT", "CRIT", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
 
 # %3|1714557600.200|FAIL|orders-svc#producer-1| [thrd:b1:9092/1]: b1:9092/1: Connect to ... failed
 _LINE = re.compile(
-    r"(?:%?(?P<severity>[0-7]))?\|"
-    r"(?:(?P<seconds>\d{9,10})\.(?P<millis>\d{3})\||[.…]{1,3}\|)?"
-    r"(?P<facility>[A-Z][A-Z_0-9]{1,20})\|(?P<instance>[^|\n]{0,300})\|"
+    r"(?:%?(?P<severity>[0-7])\|)?\|?"
+    r"(?:(?P<seconds>\d{9,10})\.(?P<millis>\d{3})\||(?<=[0-7]\|)[^|\s]{1,30}\|)?"
+    r"(?P<facility>[A-Z][A-Z_0-9]{1,20})\|(?:(?P<instance>[^|\n]{0,300})(?:\||(?<=#producer-\d)\Z))?"
     r"(?:\.\.\.)? ?(?P<text>.{0,3000})",
     re.DOTALL,
 )
@@ -34,9 +33,11 @@ _NET_LINE = re.compile(
     r"(?P<text>.{0,3000})",
     re.DOTALL,
 )
-_AT_LINE = re.compile(
-    r"(?:^|[\s>`'\"(])(?:%?[0-7]\|(?:\d{9,10}\.\d{3}\||[.…]{1,3}\|)?|\|\d{9,10}\.\d{3}\|)"
-    r"[A-Z][A-Z_0-9]{1,20}\|"
+# Its head, whole, with a masked time, or cut; glued to whatever stands before it.
+AT_LINE = re.compile(
+    r"(?:^|[^\w|])(?=(?:%[0-7]\|(?:[^|\s]{1,30}\|)?|(?<!-)[0-7]\|(?:[\d.…]{1,14}\|)?|"
+    r"\|?\d{9,10}\.\d{3}\|)[A-Z][A-Z_0-9]{1,20}\||"
+    r"\|?[A-Z][A-Z_0-9]{1,20}\|[^|\s]{0,200}#(?:producer|consumer)-\d)"
 )
 # Releases before 0.8.6, and the C++ example: 1433288004.747 RDKAFKA-3-FAIL: pay#producer-0: ...
 _OLD_LINE = re.compile(
@@ -45,6 +46,11 @@ _OLD_LINE = re.compile(
     r"(?:(?P<instance>[^:\[\]\n]{0,200}#(?:producer|consumer)-\d{1,6}): )?(?P<text>.{0,3000})",
     re.DOTALL,
 )
+_BROKER = r"\S{1,200}:\d{1,5}/(?:bootstrap|\d{1,9})\]?: "
+_LOSING = (
+    r"(?:Connect|Failed to connect) to |(?:Receive|Send) failed|Disconnected|Failed to resolve|"
+    r"timed out: disconnect|Timed out \d{1,9} in-flight|brokers? (?:are|is) down|handshake failed"
+)
 _FACILITY = (
     r"(?<![\w.])(?P<facility>FAIL|BROKERFAIL|REQTMOUT|TERMINATE|FATAL|MSGSET|TIMEOUT|REQERR|RETRY"
     r"|ERROR)"
@@ -52,25 +58,37 @@ _FACILITY = (
 _INSTANCE = r"(?<![^\s\[\]|:,'\"])(?P<instance>[^\s\[\]|:,'\"]{0,200}#producer-\d{1,6})"
 # What applications make of it in their log callbacks.
 _RETOLD = tuple(
-    re.compile(expression + r"(?P<text>.{0,3000})", re.DOTALL)
+    re.compile(expression, re.DOTALL)
     for expression in (
+        # .NET: message=[thrd:...]: ..., name=orders-svc#producer-1, facility=FAIL, level=Error
+        r"message=(?P<text>\[thrd:.{0,2000}?), name=(?P<instance>[^,\n]{0,200}#producer-\d{1,6}), "
+        r"facility=(?P<facility>[A-Z_]{2,20})\b",
         # confluent-kafka-python with logger=: REQTMOUT [orders-svc#producer-1] [thrd:...]: ...
-        _FACILITY + r" {0,4}\[(?P<instance>[^\]\n]{0,200}#producer-\d{1,6})\] ",
+        _FACILITY + r" {0,4}\[(?P<instance>[^\]\n]{0,200}#producer-\d{1,6})\] (?P<text>.{0,3000})",
         # .NET: orders-svc#producer-1: REQTMOUT - [thrd:...], orders-svc#producer-1,7,MSGSET,[thrd:
-        _INSTANCE + r"[:,] ?(?:[0-7],)?" + _FACILITY + r"(?: - |[:,] ?)",
+        #       orders-svc#producer-1 - FAIL (3) - [thrd:...
+        _INSTANCE
+        + r"(?:[:,] ?| - )(?:[0-7],)?"
+        + _FACILITY
+        + r"(?: \([0-7]\))?(?: - |[:,] ?)(?P<text>.{0,3000})",
         # [REQTMOUT] [thrd:...]: ..., [7,BROKERFAIL]: [thrd:...]: ..., fac: 'FAIL', message: '[thrd:
         _FACILITY
-        + r"(?P<instance>(?!))?(?:\([0-7]\))?[^\w\s]{0,3}[\s|]{1,4}(?:message: ')?(?=\[thrd:)",
+        + r"(?P<instance>(?!))?(?:\([0-7]\))?[^\w\s]{0,3}[\s|]{1,4}(?:message: ')?"
+        + rf"(?=\[thrd:|{_BROKER})(?P<text>.{{0,3000}})",
         # fluent-bit: fluent-bit#producer-1: [thrd:...]: ...
-        r"(?P<facility>(?!))?" + _INSTANCE + r"[:,]? ?(?=\[thrd:)",
+        r"(?P<facility>(?!))?" + _INSTANCE + r"[:,|]? ?(?=\[thrd:)(?P<text>.{0,3000})",
     )
 )
-_LOST = re.compile(
-    r"(?:Connect|Failed to connect) to |(?:Receive|Send) failed|Disconnected|Failed to resolve|"
-    r"timed out: disconnect|Timed out \d{1,9} in-flight|brokers? (?:are|is) down|handshake failed"
+# b1:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: ... (after 3ms in state CONNECT)
+_BARE = re.compile(
+    r"(?P<facility>(?!))?(?P<instance>(?!))?(?<!\S)"
+    rf"(?P<text>(?:.?thrd:)?{_BROKER}(?:{_BROKER})?(?:{_LOSING}).{{0,3000}})",
+    re.DOTALL,
 )
+LOST = re.compile(_LOSING)
 """How a connection ends, where nobody names the facility."""
-_AFTER = re.compile(r"\(after (-?\d{1,18})ms")
+_ADDRESS = re.compile(r"\S{1,200}:\d{1,5}/(?:bootstrap|\d{1,9})\Z")
+AFTER = re.compile(r"\(after (-?\d{1,18})ms")
 _NODE = re.compile(r"(?:^|: |\[thrd:)\S{1,200}:\d{1,5}/(\d{1,9})(?:\]|:)")
 _MESSAGE_SET = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\]: MessageSet with "
@@ -90,11 +108,11 @@ _TIMED_OUT = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\]: timed out "
     r"(?P<sent>\d{1,9})\+(?P<queued>\d{1,9}) message\(s\)"
 )
-_TERMINATING = re.compile(r"Producer terminating with (\d{1,18}) messages? \(")
+_TERMINATING = re.compile(r"Producer terminating with (\d{1,18}) messages?\b")
 _FATAL = re.compile(
     r"Fatal error: (?:Broker: |Local: )?(?P<error>[^:\n]{1,200})(?:: (?P<reason>.*))?"
 )
-_FATAL_FOR = re.compile(
+FATAL_FOR = re.compile(
     r"ProduceRequest for (?P<topic>[A-Za-z0-9._-]{1,249}) \[(?P<partition>-?\d{1,9})\] with "
     r"(?P<records>\d{1,9}) message\(s\)"
 )
@@ -114,7 +132,11 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
     instance = (found["instance"] or "").strip()
     if "#consumer-" in instance:
         return None
-    if layout.level is None and found["facility"] == "ERROR" and not _LOST.search(found["text"]):
+    if "#producer-" not in instance:
+        if _NOT_A_PRODUCER.search(text) is not None:
+            return None
+        instance = "" if _ADDRESS.match(instance) is not None else instance
+    if layout.level is None and found["facility"] == "ERROR" and not LOST.search(found["text"]):
         return None  # an application's level
     fields = _read_facility(found["facility"], found["text"])
     if fields is None:
@@ -131,29 +153,52 @@ def _time(named: Mapping[str, str | None]) -> str | None:
 
 
 def _framed(text: str) -> re.Match[str] | None:
-    at = _AT_LINE.search(text)
+    at = AT_LINE.search(text)
     if at is not None:
-        return _LINE.search(text, at.start())
+        return _LINE.match(text, at.end())
     if "RDKAFKA-" in text or "LOG-" in text:
         return _OLD_LINE.search(text)
     return _NET_LINE.search(text) if "#producer-" in text else None
 
 
+_NOT_A_PRODUCER = re.compile(
+    r"onsumer|\[thrd:GroupCoordinator|component_kind=.{0,2}source|kafka_source|"
+    r"(?:Fetch|Heartbeat|JoinGroup|SyncGroup|LeaveGroup|OffsetCommit|OffsetFetch|ListOffsets)Request"
+)
+"""Who prints this, and names no instance, has sent no message."""
+
+
 def _retold(text: str) -> re.Match[str] | None:
-    if ("#producer-" not in text and "[thrd:" not in text) or "onsumer" in text:
+    if _NOT_A_PRODUCER.search(text) is not None:
         return None
     found = (expression.search(text) for expression in _RETOLD)
-    return next((one for one in found if one is not None), None)
+    retold = next((one for one in found if one is not None), None)
+    if retold is None and "Local: " not in text and "KafkaError" not in text:
+        return _BARE.search(text)
+    return retold
 
 
 def _read_facility(facility: str | None, text: str) -> Fields | None:
     node = _NODE.search(text)
     fields: Fields = {"node": None if node is None else integer(node.group(1))}
+    if facility == "FATAL" or (facility in (None, "ERROR") and "Fatal error: " in text):
+        # src/rdkafka.c: Fatal error: Broker: Broker received an out of order sequence number: ...
+        fatal = _FATAL.search(text)
+        of = FATAL_FOR.search(text)
+        if of is not None:
+            fields |= {"topic": of["topic"], "partition": int(of["partition"])}
+            fields["records"] = int(of["records"])
+        return fields | {
+            "kind": "fatal_sequence",
+            "detail": "rd_fatal",
+            "error": facility if fatal is None else fatal["error"].strip(),
+            "message": None if fatal is None else fatal["reason"],
+        }
     if facility in ("FAIL", "BROKERFAIL", "REQTMOUT", "ERROR") or (
-        facility is None and _LOST.search(text) is not None
+        facility is None and LOST.search(text) is not None
     ):
         # src/rdkafka_broker.c: connection lost or refused, requests timed out.
-        after = _AFTER.search(text)
+        after = AFTER.search(text)
         detail = f"rd_{(facility or 'fail').lower()}"
         fields |= {"kind": "connection_failure", "detail": detail}
         fields |= {"error": facility, "message": text.strip()[:500] or None}
@@ -169,19 +214,6 @@ def _read_facility(facility: str | None, text: str) -> Fields | None:
             "detail": "rd_terminate",
             "error": facility,
             "records": int(count.group(1)),
-        }
-    if facility == "FATAL" or (facility is None and "Fatal error: " in text):
-        # src/rdkafka.c: Fatal error: Broker: Broker received an out of order sequence number: ...
-        fatal = _FATAL.search(text)
-        of = _FATAL_FOR.search(text)
-        if of is not None:
-            fields |= {"topic": of["topic"], "partition": int(of["partition"])}
-            fields["records"] = int(of["records"])
-        return fields | {
-            "kind": "fatal_sequence",
-            "detail": "rd_fatal",
-            "error": facility if fatal is None else fatal["error"].strip(),
-            "message": None if fatal is None else fatal["reason"],
         }
     return _read_debug(fields, text)
 
@@ -231,67 +263,6 @@ def _kind_after(actions: str) -> str | None:
         bits = int(actions, 16) if re.fullmatch(r"0x[0-9a-f]{1,8}", actions) else 0
         return next((kind for mask, kind in _ACTION_BITS if bits & mask), None)
     return "retry" if _TRIED_AGAIN.search(actions) is not None else "send_failed"
-
-
-_KAFKA_ERROR = re.compile(r"KafkaError\{code=(?P<code>_?[A-Z][A-Z_]{2,60})[,}.…]")
-_WORDS = re.compile(r"\b(?:Broker|Local): (?P<error>[A-Z][^\n\"“”'\]\[{}|:,;.]{2,120})")
-_GO_PARTITION = re.compile(r"\b(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partition>\d{1,9})\]@")
-_DELIVERY = re.compile(
-    r"(?i)deliver(?:y|ed)?\b.{0,40}\bfail|fail.{0,40}\bdeliver|\bproduc(?:e|er|ing)\b|"
-    r"Message production error|ProduceException|\bsend|\bvalue:|MessageProduction|\bpublish|"
-    r"^\W{0,8}% ERROR: Local: "
-)
-_NOT_DELIVERY = re.compile(
-    r"onsumer|onsuming|ubscri|eserializ|\bfetch|\bFetch|PARTITION_EOF|commit"
-)
-_OTHER_REQUEST = re.compile(r"\bMetadata ?[Rr]equest failed: (?:Local|Broker): ")
-"""A request that carries no message."""
-_DOWN = {"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "Broker transport failure"}
-_DOWN |= {"All broker connections are down", "Host resolution failure"}
-_EXPIRED = {"Message timed out", "_MSG_TIMED_OUT"}
-_ONLY_PRODUCERS = {"_QUEUE_FULL", "Queue full", "_PURGE_QUEUE", "_PURGE_INFLIGHT"}
-_ONLY_PRODUCERS |= {"_GAPLESS_GUARANTEE", "MSG_SIZE_TOO_LARGE", "Message size too large"}
-_ONLY_PRODUCERS |= {"_UNKNOWN_PARTITION", "NOT_ENOUGH_REPLICAS", "Not enough in-sync replicas"}
-_ONLY_PRODUCERS |= {"Broker failed to validate record", "All broker connections are down"}
-"""What no fetch ends with (or nearly so): nothing else need say that it was a delivery."""
-
-
-def read_callback(text: str) -> Fields | None:
-    """What an application printed of a delivery report's error, or kcat of its own."""
-    code = _KAFKA_ERROR.search(text)
-    words = _WORDS.search(text)
-    if code is not None:
-        error = code["code"]
-    elif words is not None:
-        error = _known_words(words["error"])
-    else:
-        return None
-    if _AT_LINE.search(text) is not None or _OTHER_REQUEST.search(text) is not None:
-        return None  # librdkafka's own words about something else than a message
-    if error in _EXPIRED:
-        kind = "expired"
-    elif _NOT_DELIVERY.search(text) is not None or not (
-        error in _ONLY_PRODUCERS or _DELIVERY.search(text) is not None
-    ):
-        return None
-    else:
-        kind = "connection_failure" if error in _DOWN else "send_failed"
-    fields: Fields = {"kind": kind, "detail": "rd_delivery_report", "error": error}
-    after = _AFTER.search(text)
-    fields["elapsed_ms"] = None if after is None else int(after.group(1))
-    place = _GO_PARTITION.search(text)
-    if place is not None:
-        fields |= {"topic": place["topic"], "partition": int(place["partition"])}
-    return fields
-
-
-def _known_words(text: str) -> str:
-    """The error's own words, without what an application printed behind them."""
-    for known in RDKAFKA_WORDS:
-        if text.startswith(known) and not text[len(known) : len(known) + 1].isalpha():
-            return known
-    error = text if "(s)" in text else text.partition("(")[0].partition(")")[0]
-    return error.strip()
 
 
 def _own_words(error: str) -> str:

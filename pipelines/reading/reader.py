@@ -7,13 +7,23 @@ Nothing is ever raised, whatever the text, and reading costs time in proportion 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from pipelines.reading import broker, consumer, failures, other_clients, producer, rdkafka
+from pipelines.reading import (
+    broker,
+    consumer,
+    delivery_reports,
+    failures,
+    other_clients,
+    producer,
+    rdkafka,
+)
 from pipelines.reading.configs import read_block
 from pipelines.reading.errors import look_up
 from pipelines.reading.event import BROKER, KINDS, PRODUCER, Event, Reading, Unread
 from pipelines.reading.layout import Layout, Text, read_head, unwrap_record, without_logger
 from pipelines.reading.pattern import Fields, Pattern
+from pipelines.reading.source_code import is_source_code
 
 PATTERNS: tuple[Pattern, ...] = (
     *producer.RETRY,
@@ -43,18 +53,7 @@ UNREAD_WORDS = (
 )
 """Words no unread record may hold: what has them and is no event is counted as unread."""
 
-_FAILED = (
-    "xception",
-    "metadata after",
-    "sending",
-    "when serialized which is larger",
-    *failures.STATED_WORDS,
-    "producer send callback",
-    "Failed to send data to Kafka",
-    "Could not submit metrics to Kafka topic",
-)
-
-_COMMENT = re.compile(r"\n[ \t]*(?://+|#+|\*|>)?[ \t]*")
+_COMMENT = re.compile(r"\n[ \t]*(?://+|#+|\*|>|--)?[ \t]*")
 _WRAP = re.compile(r"\s*\n\s*")
 _PRODUCER = "[Producer clientId="
 _CONSUMER = re.compile(
@@ -63,7 +62,8 @@ _CONSUMER = re.compile(
 _OTHER_SPEAKER = re.compile(
     r"\[(?:AdminClient|Admin|Share|Consumer|ReplicaFetcher|Controller|RaftManager|Broker|Connect|"
     r"NodeToController|BrokerToController|ForwardingManager|Transaction|Raft|Worker|Streams|Incremental)"
-    r"[A-Za-z]{0,40}[ :][^\[]{0,300}\Z"
+    r"[A-Za-z]{0,40}[ :\]][^\[]{0,300}\Z"
+    r"|\[(?!Producer )[A-Z][\w -]{2,40} (?:clientId|id|nodeId|instanceId)=[^\[]{0,300}\Z"
 )
 _OTHER_THREAD = re.compile(
     r"kafka-admin-client-thread|kafka-coordinator-heartbeat|\[Consumer client"
@@ -90,7 +90,7 @@ def read_record(text: str) -> Reading:
         return None if _of_a_consumer(event, text) else event
     for words in UNREAD_WORDS:
         if words in lines and "{}" not in lines and "%s" not in lines:
-            nothing = _tries_something_else(lines) or failures.is_source_code(lines)
+            nothing = _tries_something_else(lines) or is_source_code(lines)
             return None if nothing else Unread(words)
     return None
 
@@ -121,7 +121,7 @@ def _flat(lines: str) -> str:
     if "\n" not in lines:
         return lines
     start = lines.lstrip()
-    return (_COMMENT if start.startswith(("//", "#", ">", "*")) else _WRAP).sub(" ", lines)
+    return (_COMMENT if start.startswith(("//", "#", ">", "*", "--")) else _WRAP).sub(" ", lines)
 
 
 def _read(shown: Text, flat: str) -> Event | None:
@@ -139,7 +139,7 @@ def _read(shown: Text, flat: str) -> Event | None:
     for pattern in PATTERNS:
         if pattern.marker in flat:
             read = pattern.read(flat)
-            if read is not None:
+            if read is not None and not is_source_code(flat):
                 event = _spoken(read[0], flat, read[1], shown)
                 if event is not None:
                     return event
@@ -148,20 +148,20 @@ def _read(shown: Text, flat: str) -> Event | None:
 
 def _read_rest(shown: Text, flat: str) -> Event | None:
     """What has no announcing words of its own: kafkajs, delivery reports, exceptions."""
-    if "kafkajs" in flat or "KafkaJS" in flat or shown.around.logger == "kafkajs":
+    if shown.around.logger == "kafkajs" or any(w in flat for w in other_clients.KAFKAJS_WORDS):
         read = other_clients.read_kafkajs(flat, shown.fields)
         if read is not None:
             return _event(read[0], flat, len(flat), shown, read[1])
         if "Local: " not in flat:  # confluent-kafka-javascript borrows its names
             return None
     if "Local: " in flat or "Broker: " in flat or "KafkaError{" in flat:
-        report = None if failures.is_source_code(flat) else rdkafka.read_callback(flat)
+        report = None if is_source_code(flat) else delivery_reports.read_report(flat)
         if report is not None:
             return _event(report, flat, len(flat), shown, None)
     if shown.fields is not None and shown.fields.get("name") == "producer_send_error":
         verifiable = failures.read_verifiable(shown.fields)
         return _event(verifiable, flat, 0, shown, None)
-    if any(words in flat for words in _FAILED):
+    if any(words in flat for words in failures.WORDS):
         failure = failures.read_failure(shown.lines, flat)
         if failure is not None:
             return _spoken(failure[0], flat, failure[1], shown)
@@ -220,10 +220,12 @@ def _masked(text: str) -> bool:
 def _event(fields: Fields, flat: str, position: int, shown: Text, layout: Layout | None) -> Event:
     lines = shown.lines
     first_line = lines.partition("\n")[0]
-    if layout is None or (layout.level is None and layout.ts is None):
+    if layout is None or layout.level is None or layout.ts is None:
         head = flat[: min(position, len(first_line) if not _JUL.match(first_line) else 400)]
         prefix = head.rfind(_PRODUCER)
-        layout = read_head(head if prefix < 0 else head[:prefix], first_line)
+        seen = read_head(head if prefix < 0 else head[:prefix], first_line)
+        own = layout or Layout()
+        layout = replace(seen, level=own.level or seen.level, ts=own.ts or seen.ts)
     around = shown.around
     if fields.get("message"):
         fields["message"] = without_logger(fields["message"]).strip() or None

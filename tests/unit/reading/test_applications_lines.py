@@ -1,0 +1,332 @@
+"""What applications print of a failed send in their own words, and what their sources would."""
+# ruff: noqa: E501 - the lines of the tables are log lines.
+
+from __future__ import annotations
+
+import pytest
+
+from acktrail.logtext import join_records
+from pipelines.reading.event import BACKGROUND, Event
+from pipelines.reading.reader import read_record
+from tests.unit.reading.test_quoted_lines import test_a_quoted_line_is_read as is_read
+
+REFUSED = "org.apache.kafka.common.errors.NotEnoughReplicasException: Messages are rejected since there are fewer in-sync replicas than required."
+
+CASES = [
+    # librdkafka, retold or cut
+    (
+        "a head without its time",
+        "|FAIL|till#producer-2| [thrd:b1:9092/bootstrap]: b1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused (after 7ms in state CONNECT)",
+        {"kind": "connection_failure", "client_id": "till#producer-2", "error": "FAIL", "elapsed_ms": 7, "level": None},
+    ),
+    (
+        "a head glued to a word, its time masked",
+        "seen:%3|<time>|FAIL|till#producer-1| [thrd:b1:9092/1]: b1:9092/1: Receive failed: Disconnected",
+        {"kind": "connection_failure", "client_id": "till#producer-1", "level": "ERROR", "ts": None},
+    ),
+    (
+        "a row of a table",
+        r"| 10:01 | %3\|1749145947.887\|ERROR\|till#producer-1\| [thrd:b1:9094/3]: 3/3 brokers are down |",
+        {"kind": "connection_failure", "client_id": "till#producer-1", "ts": "2025-06-05T17:52:27.887Z"},
+    ),
+    (
+        ".NET, level in brackets",
+        "till#producer-3 - FAIL (3) - [thrd:b1:9092/bootstrap]: b1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Unknown error (after 2104ms in state CONNECT)",
+        {"kind": "connection_failure", "client_id": "till#producer-3", "error": "FAIL", "elapsed_ms": 2104},
+    ),
+    (
+        ".NET, fields behind the message",
+        "info: log: message=[thrd:b1:9092/2]: b1:9092/2: Connect to ipv6#[::1]:9092 failed: Connection refused (after 0ms in state CONNECT), name=till#producer-3, facility=FAIL, level=Error",
+        {"kind": "connection_failure", "client_id": "till#producer-3", "error": "FAIL", "node": 2},
+    ),
+    (
+        "the words alone",
+        "[conn] [error] b1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Unknown error (after 2047ms in state CONNECT)",
+        {"kind": "connection_failure", "level": "ERROR", "error": None, "elapsed_ms": 2047},
+    ),
+    (
+        "a fatal error in the error callback's words",
+        "%3|1668238507.285|ERROR|till#producer-1| [thrd:app]: till#producer-1: Fatal error: Broker: Broker received an out of order sequence number: ProduceRequest for rates [38] with 4 message(s) failed due to sequence desynchronization with broker 1",
+        {"kind": "fatal_sequence", "topic": "rates", "partition": 38, "records": 4, "error": "Broker received an out of order sequence number"},
+    ),
+    (
+        "closed with messages, the bytes left out",
+        "Producer terminating with 12 messages: use flush() to wait for outstanding message delivery",
+        {"kind": "dropped_at_close", "records": 12},
+    ),
+    (
+        "an error callback",
+        "ERROR librdkafka: Global error: BrokerTransportFailure (Local: Broker transport failure): b1:9092/1: Failed to create socket: Too many open files (after 3ms in state CONNECT)",
+        {"kind": "connection_failure", "error": "Broker transport failure", "elapsed_ms": 3, "level": "ERROR"},
+    ),
+    (
+        "a message given up for want of a broker",
+        "Failed to deliver message: Local: Broker transport failure",
+        {"kind": "send_failed", "error": "Broker transport failure"},
+    ),
+    (
+        "rsyslog names the topic",
+        "omkafka: Failed to produce to topic 'rates' partition -1: Local: Unknown topic [v8.2206.0]",
+        {"kind": "send_failed", "topic": "rates", "partition": None, "error": "Unknown topic"},
+    ),
+    (
+        "topic and partition behind the error",
+        "[ERROR] Message delivery failed error='KafkaError{code=_MSG_TIMED_OUT,val=-192,str=\"Local: Message timed out\"}' topic=rates, partition=3",
+        {"kind": "expired", "topic": "rates", "partition": 3, "error": "_MSG_TIMED_OUT", "level": "ERROR"},
+    ),
+    (
+        "an unknown topic is no topic called or",
+        "Failed to send message: Broker: Unknown topic or partition",
+        {"kind": "send_failed", "topic": None, "error": "Unknown topic or partition"},
+    ),
+    (
+        ".NET, what caused it behind an arrow",
+        "Confluent.Kafka.ProduceException`2[System.String,Rate]: Local: Value serialization error ---> Avro.AvroException: no such field",
+        {"kind": "send_failed", "error": "Value serialization error"},
+    ),
+    # The Java producer's, in applications
+    (
+        "a hash before each line",
+        f"# [2026-03-04 14:03:24,363] ERROR Error when sending message to topic rates with key: null, value: 19 bytes with error: (org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)\n# {REFUSED}",
+        {"kind": "send_failed", "topic": "rates", "error": "NotEnoughReplicasException", "ts": "2026-03-04T14:03:24.363"},
+    ),
+    (
+        "two dashes before each line, a broker's",
+        f"-- [2026-03-04 14:03:24,363] ERROR [ReplicaManager broker=2] Error processing append operation on partition rates-5 (kafka.server.ReplicaManager)\n-- {REFUSED}",
+        {"kind": "broker_append_error", "topic": "rates", "partition": 5, "error": "NotEnoughReplicasException"},
+    ),
+    (
+        "an exception behind a level",
+        "ERROR org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [rates]",
+        {"kind": "send_failed", "topic": "rates", "error": "TopicAuthorizationException", "level": "ERROR"},
+    ),
+    (
+        "Spring, the cause not printed",
+        "2026-03-06T12:52:47.683+05:30 ERROR 411 --- [o-auto-1-exec-1] c.a.RatesController : org.springframework.kafka.core.KafkaProducerException: Failed to send",
+        {"kind": "send_failed", "error": "KafkaProducerException", "ts": "2026-03-06T12:52:47.683+05:30"},
+    ),
+    (
+        "Spring's template",
+        "DEBUG o.s.k.c.KafkaTemplate : Failed to send: ProducerRecord(topic=rates, partition=null, headers=RecordHeaders(headers = [], isReadOnly = true), key=a)",
+        {"kind": "send_failed", "topic": "rates", "partition": None, "level": "DEBUG"},
+    ),
+    (
+        "SmallRye",
+        "10:01:32 ERROR [io.sm.re.me.kafka] (vert.x-eventloop-thread-6) SRMSG18206: Unable to write to Kafka from channel out (topic: rates)",
+        {"kind": "send_failed", "topic": "rates", "level": "ERROR"},
+    ),
+    (
+        "Flink's own exception around an expiry",
+        "org.apache.flink.streaming.connectors.kafka.FlinkKafkaException: Failed to send data to Kafka: Expiring 43 record(s) for rates-7: 32322 ms has passed since last append",
+        {"kind": "expired", "error": "FlinkKafkaException", "records": 43, "topic": "rates", "partition": 7},
+    ),
+    (
+        "an exception without its package",
+        "NotLeaderForPartitionException: This server is not the leader for that topic-partition.",
+        {"kind": "send_failed", "error": "NotLeaderForPartitionException"},
+    ),
+    (
+        "a full-width colon",
+        "异常：NotEnoughReplicasException：Messages are rejected since there are fewer in-sync replicas than required.",
+        {"kind": "send_failed", "error": "NotEnoughReplicasException"},
+    ),
+    (
+        "a topic in quotes",
+        "org.apache.kafka.common.errors.TimeoutException: Topic 'rates' not present in metadata after 60000 ms",
+        {"kind": "send_failed", "topic": "rates", "elapsed_ms": 60000},
+    ),
+    (
+        "a broker's words name the partition",
+        "org.apache.kafka.common.errors.UnknownProducerIdException: Found no record of producerId=7 on the broker at offset 36in partition rates-2. It is possible that",
+        {"kind": "fatal_sequence", "topic": "rates", "partition": 2},
+    ),
+    (
+        "an expiry, its topic masked",
+        "TimeoutException: Expiring 3 record(s) for {topic}-{partition}:120001 ms has passed since batch creation",
+        {"kind": "expired", "topic": None, "records": 3, "elapsed_ms": 120001},
+    ),
+    (
+        "an expiry, wrapped between two words",
+        "TimeoutException: Expiring 3 record(s) for rates-0:120000 ms has\npassed since batch creation",
+        {"kind": "expired", "records": 3, "elapsed_ms": 120000},
+    ),
+    (
+        "an expiry, cut behind the partition",
+        "ERROR Expiring 12 record(s) for rates-0",
+        {"kind": "expired", "records": 12, "topic": "rates", "partition": 0, "level": "ERROR"},
+    ),
+    ("batches dropped", "[Producer clientId=till] Aborting producer batches due to fatal error", {"kind": "send_failed", "client_id": "till", "detail": "fatal_abort"}),
+    # Brokers
+    (
+        "a cut, its reason left out",
+        "[ReplicaFetcher replicaId=1, leaderId=2] Truncating partition rates-4 with TruncationState(offset=100, completed=true)",
+        {"kind": "truncation", "topic": "rates", "partition": 4, "offset": 100, "broker": 1},
+    ),
+    (
+        "a shrink, the partition behind it",
+        "[WARN] Shrinking ISR from 3,2 to 2 for partition rates-3",
+        {"kind": "isr_shrink", "topic": "rates", "partition": 3},
+    ),
+    (
+        "acks=0, no blank behind the colon",
+        "[2026-01-17 01:05:17,005] INFO [KafkaApi-2] Closing connection due to error during produce request with correlation id 11 from client id till with ack=0\nTopic and partition to exceptions:rates-30 -> org.apache.kafka.common.errors.RecordTooLargeException (kafka.server.KafkaApis)",
+        {"kind": "acks0_close", "topic": "rates", "partition": 30, "error": "RecordTooLargeException", "client_id": "till"},
+    ),
+    (
+        "a refused request of 0.8.2",
+        "[2015-01-09 17:03:05,094] ERROR [KafkaApi-0] Error processing ProducerRequest with correlation id 616 from client till on partition [rates,0] (kafka.server.KafkaApis)\nkafka.common.MessageSizeTooLargeException: Message size is 2211366 bytes",
+        {"kind": "broker_append_error", "topic": "rates", "partition": 0, "correlation_id": 616, "client_id": "till", "error": "MessageSizeTooLargeException"},
+    ),
+    (
+        "a broker that stops",
+        "[2015-01-09 17:03:05,094] FATAL [Replica Manager on Broker 1]: Halting due to unrecoverable I/O error while handling produce request:  (kafka.server.ReplicaManager)\nkafka.common.KafkaStorageException: I/O exception in append to log 'rates-32'",
+        {"kind": "broker_append_error", "broker": 1, "error": "KafkaStorageException", "level": "FATAL"},
+    ),
+    (
+        "a reset of 0.8",
+        "WARN [ReplicaFetcherThread-0-2], Replica 1 for partition [rates,0] reset its fetch offset from 1021 to current leader 2's latest offset 987",
+        {"kind": "truncation", "topic": "rates", "partition": 0, "offset": 987, "leader": 2, "broker": 1},
+    ),
+    # Other clients
+    (
+        "kafka-python, a future",
+        "kafka.errors.KafkaTimeoutError: KafkaTimeoutError: Timeout after waiting for 10 secs.",
+        {"kind": "send_failed", "error": "KafkaTimeoutError", "elapsed_ms": 10_000},
+    ),
+    (
+        "kafka-python, a numbered error",
+        "WARNING could not send: [Error 7] RequestTimedOutError: Request timed out after 30000 ms",
+        {"kind": "send_failed", "error": "RequestTimedOutError", "level": "WARNING"},
+    ),
+    (
+        "kafka-python, a producer's connection",
+        "2026-01-01 12:41:57,931 ERROR connect() <BrokerConnection client_id=till-producer, node_id=0 host=b1:9092 <connecting> [IPv4 ('10.0.0.1', 9092)]>: Connect attempt returned error 111. Disconnecting.",
+        {"kind": "connection_failure", "client_id": "till-producer", "level": "ERROR"},
+    ),
+    (
+        "sarama, in an application's words",
+        "2026-01-02T10:09:21Z E! cannot send to output [kafka]: kafka server: In the middle of a leadership election, there is currently no leader for this partition",
+        {"kind": "send_failed", "error": "LEADER_NOT_AVAILABLE", "level": "ERROR"},
+    ),
+    (
+        "sarama, its front cut",
+        "state change to [retrying] on rates/11 because kafka server: Request exceeded the user-specified time limit in the request",
+        {"kind": "retry", "topic": "rates", "partition": 11, "error": "REQUEST_TIMED_OUT"},
+    ),
+    (
+        "kafka-go, a number",
+        "2026/02/13 17:12:46 failed to produce: [3] Unknown Topic Or Partition: the request is for a topic or partition that does not exist on this broker",
+        {"kind": "send_failed", "error": "UNKNOWN_TOPIC_OR_PARTITION"},
+    ),
+    (
+        "kafka-go, the call",
+        'kafka.(*Client).Produce: fetch request error: topic partition has no leader (topic="rates" partition=2)',
+        {"kind": "send_failed", "topic": "rates", "partition": 2},
+    ),
+    (
+        "the error beside the message",
+        '{"level":"error","ts":"2026-05-01T10:11:12.345Z","msg":"cannot publish","error":"kafka: Failed to produce message to topic rates: kafka server: Message was too large, server rejected it"}',
+        {"kind": "send_failed", "topic": "rates", "error": "MESSAGE_TOO_LARGE", "level": "ERROR", "ts": "2026-05-01T10:11:12.345Z"},
+    ),
+    (
+        "logrus",
+        "ERRO[0366] write: kafka: Failed to deliver 21 messages.",
+        {"kind": "send_failed", "records": 21, "level": "ERROR"},
+    ),
+    (
+        "zap",
+        "2026-07-23T15:12:13.451Z\twarn\tx.go:1\tproducer/broker/1 state change to [retrying] on rates/11 because EOF",
+        {"kind": "retry", "level": "WARN", "topic": "rates"},
+    ),
+    (
+        "Beats drop a message",
+        "2026-01-27T13:28:45.322+0800\tERROR\tkafka/client.go:233\tKafka (topic=rates): dropping too large message of size 666.",
+        {"kind": "send_failed", "topic": "rates", "level": "ERROR"},
+    ),
+    (
+        "ruby-kafka tries again",
+        "2026-01-18 19:42:21 +0000 [warn]: #0 Failed to send all messages; attempting retry 1 of 3 after 1s",
+        {"kind": "retry", "level": "WARN"},
+    ),
+    (
+        "kafkajs, a request timed out",
+        "publish failed KafkaJSRequestTimeoutError: Request Produce(key: 0, version: 7) timed out",
+        {"kind": "send_failed", "error": "KafkaJSRequestTimeoutError"},
+    ),
+    (
+        "kafkajs, spread out",
+        '{\n  "level": "ERROR",\n  "timestamp": "2026-01-01T00:00:00.000Z",\n  "message": "[Producer] Failed to send messages: The request timed out",\n  "clientId": "till",\n  "retryTime": 113\n}',
+        {"kind": "retry", "level": "ERROR", "client_id": "till", "error": "REQUEST_TIMED_OUT", "ts": "2026-01-01T00:00:00.000Z"},
+    ),
+    (
+        "kafkajs, a logger's own level",
+        '[Nest] 1  - 01/27/2026, 3:08:00 PM   ERROR [ClientKafka] ERROR [Connection] Connection error: connect ECONNREFUSED ::1:9092 {"timestamp":"2026-01-27T14:08:00.064Z","logger":"kafkajs","clientId":"till"}',
+        {"kind": "connection_failure", "level": "ERROR", "client_id": "till", "error": "ECONNREFUSED"},
+    ),
+]  # fmt: skip
+
+OTHERS = [
+    ("librdkafka asks for a producer id", "GETPID [till#producer-1] [thrd:main]: Failed to acquire idempotence PID from broker b1:9092/1: Broker: Coordinator load in progress: retrying"),
+    ("librdkafka, a leader unavailable", "OnLog: till#producer-1,7,LEADERUA,[thrd:b1:9093/101]: rates [16]: leader unavailable: produce: Broker: Unknown topic or partition"),
+    ("librdkafka, a fetch", "REQTMOUT  [thrd:b1:9092/1]: Timed out FetchRequest in flight (after 44933ms)"),
+    ("librdkafka, a coordinator", "ERROR librdkafka: FAIL [thrd:GroupCoordinator]: GroupCoordinator: b1:9092: Disconnected (after 3ms in state UP)"),
+    ("an admin client waits", "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting to send the call."),
+    ("an admin client without its id", "[AdminClient] Node 3 disconnected. (org.apache.kafka.clients.NetworkClient:937)"),
+    ("a commit", "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before successfully committing offsets {rates-0=OffsetAndMetadata{offset=5}}"),
+    ("a fetch's metadata", "org.apache.kafka.common.errors.DisconnectException: Cancelled fetchMetadata request with correlation id 11 due to node 1 being disconnected"),
+    ("a schema registry", "INFO [Schema registry clientId=sr-1, groupId=schema-registry] Cancelled in-flight HEARTBEAT request with correlation id 44 due to node 2147483645 being disconnected (elapsed time since creation: 9041ms)"),
+    ("a broker's housekeeping", "ERROR Uncaught exception in scheduled task 'kafka-log-retention' (kafka.utils.KafkaScheduler)\norg.apache.kafka.common.errors.KafkaStorageException: Error while deleting segments for rates-0 in dir /k"),
+    ("a follower, behind hashes", "# ERROR [ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] Error for partition rates-1 at offset 0 (kafka.server.ReplicaFetcherThread)\n# org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic-partition."),
+    ("a magic byte", "org.apache.kafka.common.errors.SerializationException: Unknown magic byte!"),
+    ("another broker's topic", "Failed to publish message to topic sensors/temp: not connected"),
+    ("a Python consumer", "consumer stopped: [Error 7] RequestTimedOutError: fetch failed"),
+]  # fmt: skip
+
+SOURCES = [
+    'return "Local: Queue full";',
+    'raise BufferError("Local: Queue full")',
+    'producer.fail_with = BufferError("Local: Queue full")',
+    'if err == nil || err.Error() != "Local: Message timed out" {',
+    '_ERR_DESC(RD_KAFKA_RESP_ERR__QUEUE_FULL, "Local: Queue full"),',
+    'assert.Equal(t, "kafka: client has run out of available brokers to talk to", err.Error())',
+    'LOGGER.error("Failed to send message to Kafka topic", ex);',
+    'return fmt.Errorf("failed to send message to Kafka: %w", err)',
+    'private static final String FAILED = "Failed to send message to kafka. Topic: ";',
+    'Outcome(Result.FAILED, "TimeoutException: Expiring 1 record(s)"),',
+    'error(s"Error processing append operation on partition $topicPartition", t)',
+    'stateChangeLogger.info(s"The topic partition $topicPartition was marked as RECOVERING. " +',
+    "logger.warning('kafka.errors.NoBrokersAvailable: NoBrokersAvailable')",
+    'fatal("Halting due to unrecoverable I/O error while handling produce request: ", e)',
+    'grep "Error processing append operation on partition" server.log',
+]
+
+
+def seen(text: str) -> list[object]:
+    """What is read of *text* as a log."""
+    records = join_records(text.encode().splitlines(keepends=True))
+    read = (read_record(record.text.decode()) for record in records)
+    return [
+        e for e in read if e is not None and not (isinstance(e, Event) and e.kind in BACKGROUND)
+    ]
+
+
+@pytest.mark.parametrize(("case", "text", "expected"), CASES, ids=[c[0] for c in CASES])
+def test_it_is_read(case, text, expected):
+    is_read(case, text, expected)
+
+
+@pytest.mark.parametrize(("case", "text"), OTHERS, ids=[c[0] for c in OTHERS])
+def test_what_no_producer_says_is_nothing(case, text):
+    assert seen(text) == []
+
+
+@pytest.mark.parametrize("text", SOURCES)
+def test_a_line_of_a_program_is_nothing(text):
+    assert seen(text) == []
+
+
+def test_what_follows_a_comment_is_no_part_of_it():
+    text = f"# [2026-03-04 14:03:24,363] ERROR Error when sending message to topic rates with key: null, value: 1 bytes with error:\n{REFUSED}\nls -l\n"
+    records = [r.text.decode() for r in join_records(text.encode().splitlines(keepends=True))]
+    assert len(records) == 2
+    assert records[0].endswith("required.")
