@@ -104,6 +104,8 @@ EVIDENCE: tuple[bytes, ...] = (
     b"Request Timed Out",
     b"Message Size Too Large",
     b"Not Enough Replicas",
+    b"ble to produce",  # franz-go: unable to produce record
+    b"produce request failed",
     b"Kafka publish failed",  # Beats
     b"Kafka (topic=",
     b"Cannot produce to",  # ruby-kafka
@@ -180,9 +182,11 @@ _CONTINUES = re.compile(
     | Suppressed:
     | (?:at|\.\.\.)\ 
     | Wrapped\ by:
-    | (?:Error:|Error\ Message:|topic-partition|retrying\ \(|splitting\ and|Going\ to\ request)\s
+    | (?:Error:|Error\ Message:|topic-partition|splitting\ and|Going\ to\ request)\s
+    | retrying\ \(\d
     | (?:could\ not\ be\ established|Broker\ may\ not|Node\ may\ not)[\s.]
-    | (?:record\(s\)|ms\ has\ passed|passed\ since|on\ topic-partition|with\ correlation|due\ to)\s
+    | (?:record\(s\)|(?:\d{1,12}\ )?ms\ has|passed\ since|on\ topic-partition|with\ correlation
+        |due\ to)\s
     | Topic\ and\ partition\ to\ exceptions:              # acks=0 close, second line
     | [Cc]urrent\ leader\b                                # a truncation refused, wrapped
     | \}
@@ -209,6 +213,10 @@ _OPENS_BARE = re.compile(
 _COMMENT = re.compile(rb"[\ \t]{0,40}(\#|//|\*|--)([\ \t]{0,40})")
 _BROKEN_OFF = re.compile(rb"Exception:\s{0,8}\Z")
 _NAME_ALONE = re.compile(rb"\A(?:[\w.]{0,60}\.)?[A-Z]\w{4,50}Exception\s{0,8}\Z")
+# A line that ends with who speaks: the words come on the next one.
+_SPEAKER_ALONE = re.compile(rb"\[Producer clientId=[^\]]{1,60}\]\s{0,4}\Z")
+# The last line of a Python traceback: kafka.errors.NoBrokersAvailable: NoBrokersAvailable
+_RAISED = re.compile(rb"(?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{2,60}(?::\s|\Z)")
 _MID_SENTENCE = re.compile(rb"[a-z\d),][a-z)]\s{0,4}\Z")
 
 _ANSI = re.compile(rb"\x1b\[[0-9;]{0,16}[A-Za-z]")
@@ -311,7 +319,7 @@ class Joiner:
             self._jul_first = False
             self._lines += 1
             self._bytes += size
-        self._last = shown[-64:]
+        self._last = shown[-96:]
         return opens
 
     def _continues(self, line: bytes) -> bool:
@@ -330,6 +338,10 @@ class Joiner:
     def _goes_on(self, line: bytes) -> bool:
         """Whether a quoted exception or comment was broken at this line's beginning."""
         if _BROKEN_OFF.search(self._last) is not None:
+            return True
+        if _SPEAKER_ALONE.search(self._last) is not None:
+            return True
+        if self._first.startswith(b"Traceback (") and _RAISED.match(line) is not None:
             return True
         speaks = _EXCEPTION.match(line) is not None or _OPENS_BARE.search(line) is not None
         if not speaks and _NAME_ALONE.match(self._last) is not None:

@@ -46,6 +46,15 @@ def settings_options(command: Command) -> Command:
     return wrapped  # type: ignore[return-value]
 
 
+def above_zero(
+    _context: click.Context, _parameter: click.Parameter, value: float | None
+) -> float | None:
+    """An option's callback: a number that time can be measured with."""
+    if value is not None and not 0 < value <= 10_000_000:
+        raise click.BadParameter("it must be a number above 0 and not above 10000000.")
+    return value
+
+
 def format_option(command: Command) -> Command:
     """--format text|json|csv, received as `output`."""
     return click.option(

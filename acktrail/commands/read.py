@@ -34,6 +34,9 @@ _TABLE = (
     "records", "elapsed_ms",
 )  # fmt: skip
 _PIECE = 1 << 20
+_LOOKED_AT = 512
+_FEWEST = 8
+"""Characters that tell UTF-16 without a mark."""
 
 
 @click.command()
@@ -56,7 +59,8 @@ def command(files: tuple[str, ...], everything: bool, unread: bool, output: str)
     columns: tuple[str, ...] = _TABLE if output == "text" else (*_MAIN, *_REST)
     if output == "text" and len(files) > 1:
         columns = ("file", *columns)
-    rows = (row for file in files for row in _read_file(file, everything, unread))
+    refused: list[UsageError] = []
+    rows = _read_files(files, everything, unread, refused)
     if unread:
         columns = ("file", "line", "reason", "text")
     try:
@@ -65,6 +69,19 @@ def command(files: tuple[str, ...], everything: bool, unread: bool, output: str)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    if refused:
+        raise UsageError("\n".join(str(error) for error in refused))
+
+
+def _read_files(
+    files: tuple[str, ...], everything: bool, unread: bool, refused: list[UsageError]
+) -> Iterator[dict[str, Any]]:
+    """The events of all that can be read; of the rest is told at the end."""
+    for file in files:
+        try:
+            yield from _read_file(file, everything, unread)
+        except UsageError as error:
+            refused.append(error)
 
 
 def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, Any]]:
@@ -108,6 +125,8 @@ def _unread_row(file: str, record: Record, reason: str) -> dict[str, Any]:
 @contextmanager
 def _open(file: str) -> Iterator[IO[bytes]]:
     if file == "-":
+        if sys.stdin is None:
+            raise UsageError("Standard input is closed. Give files, or a pipe behind `-`.")
         yield _decoded(sys.stdin.buffer, file)
         return
     path = Path(file)
@@ -122,14 +141,31 @@ def _open(file: str) -> Iterator[IO[bytes]]:
 
 
 def _decoded(raw: IO[bytes], file: str) -> IO[bytes]:
-    """The bytes of a log: gunzipped, and as UTF-8 where a byte order mark says UTF-16."""
+    """The bytes of a log: gunzipped, and as UTF-8 where it is UTF-16, with its mark or without."""
     stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)  # type: ignore[type-var]
     start = stream.peek(2)[:2]
     if start == b"\x1f\x8b":
         return io.BufferedReader(gzip.GzipFile(filename=file, fileobj=stream))
-    if start in (b"\xff\xfe", b"\xfe\xff"):
-        return io.BytesIO(stream.read().decode("utf-16", "replace").encode("utf-8", "replace"))
+    wide = _wide(stream.peek(_LOOKED_AT)[:_LOOKED_AT])
+    if wide is not None:
+        return io.BytesIO(stream.read().decode(wide, "replace").encode("utf-8", "replace"))
     return stream
+
+
+def _wide(start: bytes) -> str | None:
+    """UTF-16's name, if a mark says so, or if every other byte of plain text is zero."""
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    half = len(start) // 2
+    if half < _FEWEST or b"\x00" not in start:
+        return None
+    for name, zeros, others in (
+        ("utf-16-le", start[1::2], start[0::2]),
+        ("utf-16-be", start[0::2], start[1::2]),
+    ):
+        if zeros.count(0) > 0.9 * half and others.count(0) < 0.1 * half:
+            return name
+    return None
 
 
 def _lines(stream: IO[bytes], file: str) -> Iterator[bytes]:

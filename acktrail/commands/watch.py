@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.commands.options import open_lake, settings_options
+from acktrail.commands.options import above_zero, open_lake, settings_options
 from acktrail.settings import Loaded
 
 if TYPE_CHECKING:
@@ -26,8 +26,12 @@ SMALL_JOBS = ("producer_events", "client_configs", "client_metrics", "retry_budg
 
 @click.command()
 @click.argument("jobs", nargs=-1)
-@click.option("--every", default=5.0, show_default=True, help="Seconds between two rounds.")
-@click.option("--for", "seconds", type=float, help="Stop after so many seconds.")
+@click.option(
+    "--every", default=5.0, show_default=True, callback=above_zero, help="Seconds between rounds."
+)
+@click.option(
+    "--for", "seconds", type=float, callback=above_zero, help="Stop after so many seconds."
+)
 @click.option("--master", metavar="URL", help="Spark master, e.g. local[2].")
 @settings_options
 def command(
@@ -60,15 +64,14 @@ def command(
     lake = open_lake(loaded)
     chosen = jobs_named(jobs or SMALL_JOBS)
     agent = _agent(loaded, lake, every)
-    reading = threading.Thread(target=_read, args=(agent,), name="agents")
     on_demand = SparkOnDemand(loaded, master)
     with on_demand:
         steps = round_of(chosen, lake, on_demand, loaded, _now)
         watch = Watch(steps, every, _now, on_failure=on_demand.renew)
         stop = _stopper(watch.stopping, agent)
+        reading = Reading(agent, watch.stopping)
         timer = threading.Timer(seconds, stop) if seconds is not None else None
-        if agent is not None:
-            reading.start()
+        reading.start()
         if timer is not None:
             timer.start()
         try:
@@ -77,8 +80,8 @@ def command(
             stop()
             if timer is not None:
                 timer.cancel()
-            if agent is not None:
-                reading.join()
+            reading.join()
+    reading.tell()
 
 
 def round_of(
@@ -132,11 +135,40 @@ def _agent(loaded: Loaded, lake: Lake, every: float) -> Agent | None:
     return Agent(lake, sources_of(loaded, once=False), pace)
 
 
-def _read(agent: Agent) -> None:
-    """Agents go on without a source that cannot be cured; they have said so in the journal."""
-    from acktrail.errors import AcktrailError
+class Reading:
+    """The agents, beside the rounds. A watch that nothing reads for any more ends with their error;
+    a source that cannot be cured beside others that go on is told in the journal."""
 
-    try:
-        agent.run()
-    except AcktrailError as error:
-        click.echo(f"{type(error).__name__}: {error}", err=True)
+    def __init__(self, agent: Agent | None, stopping: threading.Event) -> None:
+        self._agent = agent
+        self._stopping = stopping
+        self._thread = threading.Thread(target=self._read, name="agents")
+        self._error: Exception | None = None
+
+    def start(self) -> None:
+        """Begin to read, if there is anything to be read."""
+        if self._agent is not None:
+            self._thread.start()
+
+    def join(self) -> None:
+        """Wait until what was read is written."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def tell(self) -> None:
+        """Raise what ended the reading before anybody asked for it."""
+        if self._error is not None:
+            raise self._error
+
+    def _read(self) -> None:
+        from acktrail.errors import AcktrailError
+
+        assert self._agent is not None
+        try:
+            self._agent.run()
+        except AcktrailError as error:
+            if self._agent.stopping.is_set():
+                click.echo(f"{type(error).__name__}: {error}", err=True)
+            else:
+                self._error = error
+        self._stopping.set()

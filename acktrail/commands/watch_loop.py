@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from acktrail.errors import TerminalError
@@ -21,6 +21,11 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 10
 """How often in a row a step may fail before the watch gives up and says why."""
+
+
+def is_due(last: datetime | None, now: datetime, every: timedelta) -> bool:
+    """Whether *every* has passed since *last*, or nobody can tell: a clock may be set back."""
+    return last is None or not timedelta(0) <= now - last < every
 
 
 class Step(Protocol):

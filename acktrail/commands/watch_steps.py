@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 import click
 
+from acktrail.commands.watch_loop import is_due
 from acktrail.contracts.bronze import LOG_RECORDS
-from acktrail.errors import TransientError
 from acktrail.output import moment
 from acktrail.window import hour_of
 
@@ -76,7 +76,7 @@ class SettingsStep(JobStep):
         if added is None:
             return False
         first = self._looked_at is None or not added.complete
-        due = self._ran_at is None or as_of - self._ran_at >= self.every
+        due = is_due(self._ran_at, as_of, self.every)
         ran = False
         if first or due or prints_settings(self.lake, added.files):
             ran = super().__call__(as_of)
@@ -109,7 +109,7 @@ class PacedStep(JobStep):
 
     def __call__(self, as_of: datetime) -> bool:
         """True if there was anything new."""
-        if self._ran_at is not None and as_of - self._ran_at < self.every:
+        if not is_due(self._ran_at, as_of, self.every):
             return False
         ran = super().__call__(as_of)
         self._ran_at = as_of if ran else self._ran_at
@@ -196,7 +196,11 @@ class CheckStep:
         interval = timedelta(seconds=self.settings.interval_s)
         delivery = outbox.deliver(receivers(self.settings), datetime.now(UTC), interval)
         if delivery.problems:
-            raise TransientError("; ".join(delivery.problems))
+            # They stay in the outbox, and a watch that ended now would miss what comes next.
+            log.warning(
+                "Alerts were not delivered; the next round tries again.",
+                extra={"problems": "; ".join(delivery.problems)[:500]},
+            )
         return bool(changes or delivery.delivered)
 
     def _tell(self, changes: Sequence[Alert], as_of: datetime) -> None:
@@ -211,7 +215,7 @@ class CheckStep:
     def _worth_keeping(self, results: Sequence[CheckResult], as_of: datetime) -> bool:
         """Results are kept when an outcome changed, else every five minutes."""
         outcomes = {(r.table, r.check): r.outcome.value for r in results}
-        stale = self._kept_at is None or as_of - self._kept_at >= _KEEP_EVERY
+        stale = is_due(self._kept_at, as_of, _KEEP_EVERY)
         if outcomes == self._kept and not stale:
             return False
         self._kept, self._kept_at = outcomes, as_of

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from acktrail.commands.watch_loop import is_due
 from acktrail.contracts.runs import ALERTS, CHECK_RESULTS, RUNS
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class UpkeepStep:
         """True if files were put together."""
         if self._kept_at is None:
             self._kept_at = as_of
-        if as_of - self._kept_at < self.every:
+        if not is_due(self._kept_at, as_of, self.every):
             return False
         self._kept_at = as_of
         removed = sum(self._optimize(table) for table in self._tables())

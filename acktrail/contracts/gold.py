@@ -332,6 +332,11 @@ PRODUCER_RELIABILITY = Table(
         ),
         Column("retry_lines", "long", "Retry events in the logs.", required=True),
         Column("expired_lines", "long", "Expiry events in the logs.", required=True),
+        Column(
+            "expired_batches",
+            "long",
+            "Expired batches in the logs: each once, however many of its records' callbacks say so.",
+        ),
         Column("failure_lines", "long", "Other failed sends in the logs.", required=True),
         Column("attempts_left_min", "long", "Lowest attempts left printed."),
         Column("sent", "long", "Ids handed over; null without an audit."),

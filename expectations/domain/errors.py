@@ -15,7 +15,8 @@ class ExpectNoNonRetriableError(DomainExpectation):
         """One finding for each topic and error."""
         known = frame["at"].isna() | (frame["at"] <= pd.Timestamp(self.asked_at))
         final = frame[(frame["retriable"].map(lambda r: r is False).astype(bool)) & known]
-        final = final.assign(
+        # A batch's failure is printed once per record, and is one failure.
+        final = final.drop_duplicates(["cluster", "event_key"]).assign(
             topic=final["topic"].fillna(""), error=final["error"].fillna("unknown error")
         )
         return [

@@ -94,6 +94,9 @@ def _lines(events: DataFrame) -> DataFrame:
     return events.groupBy("cluster", _named("client_id"), _named("topic"), "hour").agg(
         F.count_if(retry).alias("retry_lines"),
         F.count_if(F.col("kind") == "expired").alias("expired_lines"),
+        F.count_distinct(F.when(F.col("kind") == "expired", F.col("event_key"))).alias(
+            "expired_batches"
+        ),
         F.count_if(F.col("kind").isin(*_FAILED)).alias("failure_lines"),
         F.min(F.when(retry, F.col("attempts_left"))).alias("attempts_left_min"),
     )
@@ -129,7 +132,7 @@ def _combined() -> list[Column]:
     whole = [F.max(name).alias(name) for name in _MEASURED]
     counted = [
         F.coalesce(F.sum(name), F.lit(0)).alias(name)
-        for name in ("retry_lines", "expired_lines", "failure_lines")
+        for name in ("retry_lines", "expired_lines", "expired_batches", "failure_lines")
     ]
     audited = ("sent", "acked", "lost", "duplicated", "out_of_order")
     return [

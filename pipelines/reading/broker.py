@@ -144,6 +144,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "broker_append_error",
         "append_error",
         _appended,
+        sure=True,
     ),
     # kafka/server/KafkaApis.scala, 0.8.2 to 4.4: one event on two lines.
     #   [KafkaApi-1] Closing connection due to error during produce request with correlation id 77
@@ -156,6 +157,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "acks0_close",
         "acks0_close",
         _acks0,
+        sure=True,
     ),
     # kafka/server/KafkaApis.scala, 0.8:
     #   [KafkaApi-1] Produce request with correlation id 77 from client pay on partition [orders,3]
@@ -179,6 +181,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "broker_append_error",
         "append_error",
         _appended,
+        sure=True,
     ),
     # kafka/server/ReplicaManager.scala, 0.8 to 0.11, FATAL; the broker stops:
     #   Halting due to unrecoverable I/O error while handling produce request:
@@ -273,6 +276,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "truncation",
         "high_watermark_back",
         _of_log,
+        sure=True,
     ),
     # kafka/server/AbstractFetcherThread.scala, WARN:
     #   Reset fetch offset for partition orders-3 from 88231 to current leader's latest offset 88210
@@ -283,6 +287,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "truncation",
         "reset_to_leader_end",
         _reset,
+        sure=True,
     ),
     #   0.8 to 0.10: Replica 1 for partition [orders,3] reset its fetch offset from 88231 to current
     #   leader 2's latest offset 88210
@@ -305,6 +310,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "truncation",
         "refused",
         _refused,
+        sure=True,
     ),
     # metadata/PartitionRegistration.java, 3.0+, by every controller that replays the record:
     #   [QuorumController id=1] UNCLEAN partition change for orders-3 with topic ID 3DxQ8q2dTvC:
@@ -317,6 +323,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "unclean_election",
         "unclean_kraft",
         _unclean,
+        sure=True,
     ),
     # controller/ReplicationControlManager.java; ERROR in 3.9, INFO in 4.0+, details since 4.3.
     #   Triggering unclean leader election for offline partition orders-3. (isr: [1], ...
@@ -327,6 +334,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "unclean_election",
         "unclean_triggered",
         _unclean,
+        sure=True,
     ),
     # kafka/controller/PartitionLeaderSelector.scala, 0.8.2 to 1.0, WARN:
     #   No broker in ISR is alive for [orders,3]. Elect leader 2 from live brokers 2. There's

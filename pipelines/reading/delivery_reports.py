@@ -42,7 +42,9 @@ _GIVEN_UP = re.compile(
 _INSTANCE = re.compile(r"#producer-\d{1,6}")
 _NOT_DELIVERY = re.compile(
     r"onsumer|onsuming|ubscri|eserializ|\bfetch|\bFetch|PARTITION_EOF|commit|GroupCoordinator|"
-    r"component_kind=.{0,2}source|kafka_source"
+    r"component_kind=.{0,2}source|kafka_source|StorageKafka|AdminClient|_INVALID_ARG|"
+    r"TOPIC_ALREADY_EXISTS|(?i:creat(?:e|ing) ?topics?)|No such configuration|"
+    r"Failed to create (?:producer|consumer|thread|handle)"
 )
 _OTHER_REQUEST = re.compile(
     r"\bMetadata ?[Rr]equest failed: (?:Local|Broker): |\[thrd:|RDKAFKA-[0-7]-|"
@@ -118,11 +120,14 @@ def _place(text: str) -> Fields:
     }
 
 
+_FRAME = re.compile(r" ---> | at [A-Z]\w{1,60}(?:[.`]|\Z)")
+
+
 def _known_words(text: str) -> str:
     """The error's own words, without what an application printed behind them."""
     for known in RDKAFKA_WORDS:
         if text.startswith(known) and not text[len(known) : len(known) + 1].isalpha():
             return known
-    text = text.partition(" ---> ")[0]
+    text = _FRAME.split(text, maxsplit=1)[0]
     error = text if "(s)" in text else text.partition("(")[0].partition(")")[0]
     return error.strip()

@@ -81,11 +81,11 @@ _EXCEPTION = re.compile(
     r"(?=(?P<message>[^\n]{0,1000})))?"
 )
 _SHORT = re.compile(
-    r"(?<![\w.])(?P<name>(?:Timeout|NotEnoughReplicas|NotLeaderOrFollower|Network|RecordTooLarge|"
+    r"(?<![\w.$\\:])(?P<name>(?:Timeout|NotEnoughReplicas|NotLeaderOrFollower|Network|RecordTooLarge|"
     r"OutOfOrderSequence|ProducerFenced|InvalidProducerEpoch|BufferExhausted)Exception)"
     r"(?:(?:: |：\s{0,4}(?=[A-Z])|\s{0,4}\n\s{0,8})(?P<message>[^\n]{1,1000})|[ *]{0,4}(?:\Z| @ ))"
     # These stand in sources and prose more often than in logs, unless Kafka's own words follow.
-    r"|(?<![\w.])(?P<rare>(?:NotLeaderForPartition|UnknownTopicOrPartition|TopicAuthorization|"
+    r"|(?<![\w.$\\:])(?P<rare>(?:NotLeaderForPartition|UnknownTopicOrPartition|TopicAuthorization|"
     r"ClusterAuthorization)Exception)[:：] ?"
     r"(?P<words>(?:This server |Not authorized to access |Cluster authorization )[^\n]{1,1000})"
 )
@@ -158,6 +158,7 @@ ANNOUNCED = (
     "kafka.core.KafkaProducerException: Failed to send",
     "Failed to send: ProducerRecord(",
     "Unable to write to Kafka from channel",
+    "Unable to write to Kafka in appender",
     "Aborting producer batches due to fatal error",
     "Could not submit metrics to Kafka topic ",
     "Producer is closed forcefully",
@@ -182,6 +183,7 @@ _STATED = re.compile(
     r"publishing|producing) (?:the |a |an )?(?:message|record|event)s? to "
     r"(?:[Kk]afka\b|(?:[Kk]afka )?topic\b(?! ?['\"\[]?[\w.-]{0,249}/))"
 )
+_WAITED = re.compile(r"java\.util\.concurrent\.(TimeoutException)\b")
 _WRAPPED = re.compile(
     r"([A-Z]\w{2,60}(?:Exception|Error))[:：] (?:Failed to send data to Kafka: )?\Z"
 )
@@ -209,6 +211,9 @@ _NOT_A_SEND = re.compile(
     r"|OffsetAndMetadata|magic byte|schema for id|Cancelled \w{1,40} request"
     r"|KafkaStorageException: Error while |\bkafka\.(?:server|log|utils|cluster|controller|network)"
     r"\.[A-Z]|org\.apache\.kafka\.(?:server|storage|controller|raft|image)\."
+    r"|Error for partition \S{1,320} (?:to broker \d|at offset \d)|broker \d{1,9}:org\.apache\."
+    r"|kafka\.admin\.|kafka\.tools\.|KafkaFutureImpl|executing \w{1,40} command|Reconciliation #"
+    r"|kafka\.source\.enumerator|clients\.consumer\.|Exception - [a-z]|subscribed topic"
     r"|describe[TC]|createTopics|create topics?\b|elemetry|Version mismatch when attempting"
 )
 _A_SEND = re.compile(
@@ -236,7 +241,7 @@ def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
     too_large = _TOO_LARGE.search(flat)
     refused = waited is not None or announced is not None or too_large is not None
     if name is None and announced is not None:
-        name = wrapped_by(flat, flat.find(announced))
+        name = wrapped_by(flat, flat.find(announced)) or _of_the_wait(flat)
     elif name is None and too_large is not None:
         name = wrapped_by(flat, too_large.start())
     if not refused and not _counts(name, message, flat):
@@ -250,6 +255,11 @@ def read_failure(lines: str, flat: str) -> tuple[Fields, int] | None:
     }
     fields["topic"], fields["partition"] = _place(flat)
     return fields, len(flat) if announced is None else flat.find(announced)
+
+
+def _of_the_wait(flat: str) -> str | None:
+    found = _WAITED.search(flat)
+    return None if found is None else found.group(1)
 
 
 def wrapped_by(flat: str, position: int) -> str | None:
@@ -269,10 +279,21 @@ def _place(flat: str) -> tuple[str | None, int | None]:
     return topic_name(topic), None if partition is None else int(partition)
 
 
+_OTHER_BROKER = re.compile(r"(?i)rocketmq|pulsar|\bnats\b|mqtt|arn:aws|rabbit|pub/?sub|amqp|\w://")
+_REASON = re.compile(r"[^:\n]{0,80}: \S")
+_HEADED = re.compile(r"[^A-Za-z]{0,40}\d\d:\d\d|[^A-Za-z]{0,8}(?:[A-Z]{4,8}|\w{4,8}:)[\s\]:!]")
+"""Words that stand in prose too are an event behind a time or a level, or with a reason."""
+
+
 def _stated(flat: str) -> str | None:
     """An application's own words for it, where they are plain."""
     found = _STATED.search(flat[:4000])
-    return None if found is None else found.group(0)
+    if found is None or _OTHER_BROKER.search(flat[:4000]) is not None:
+        return None
+    said = found.group(0)
+    if said.endswith("topic") or _REASON.match(flat, found.end()) is not None:
+        return said
+    return said if _HEADED.match(flat) is not None else None
 
 
 def read_verifiable(said: Mapping[str, object]) -> Fields:
@@ -292,12 +313,25 @@ def read_verifiable(said: Mapping[str, object]) -> Fields:
     }
 
 
+_COMMON = ("TimeoutException", "NetworkException")
+_KAFKAS_WORDS = (
+    "The server disconnected", "Disconnected from node", "Expiring ", "Topic ", "Failed to update",
+    "Failed to allocate", "The request timed out", "Batch ", "Partition ", "Timed out ",
+)  # fmt: skip
+
+
+def _is_kafkas(message: str | None, lines: str) -> bool:
+    """Many programs have such exceptions: Kafka's have its words, or stand beside its name."""
+    return message is None or "afka" in lines or message.strip().startswith(_KAFKAS_WORDS)
+
+
 def _thrown(lines: str) -> tuple[str | None, str | None]:
     """The most telling exception: a sequence error, else one a send ends with, else any."""
     found = [(e["name"], e["message"]) for e in islice(_EXCEPTION.finditer(lines), 32)] or [
         (e["name"] or e["rare"], e["message"] or e["words"])
         for e in islice(_SHORT.finditer(lines), 4)
     ]
+    found = [one for one in found if one[0] not in _COMMON or _is_kafkas(one[1], lines)]
     for names in (FENCED, _SENDING, _SHARED - _VAGUE, _SHARED):
         for name, message in found:
             if name in names:
@@ -307,9 +341,19 @@ def _thrown(lines: str) -> tuple[str | None, str | None]:
     return None, None
 
 
+_BULLET = re.compile(r"\s{0,8}[-*•] `?[\w.]{0,100}Exception`?: [a-z]")
+"""An entry of somebody's list of errors."""
+_PRODUCERS_STATE = re.compile(
+    r"after producer has been closed|is not writable|Invalid transition attempted|"
+    r"\bat org\.apache\.kafka\.clients\.producer\."
+)
+
+
 def _counts(name: str | None, message: str | None, flat: str) -> bool:
-    if name is None:
+    if name is None or _BULLET.match(flat) is not None:
         return False
+    if name == "IllegalStateException":
+        return _PRODUCERS_STATE.search(flat) is not None
     if name in FENCED or name in _SENDING:
         return message is not None or _A_SEND.search(flat) is not None
     if name in _SHARED and (message is not None or "KafkaProducer" in flat):

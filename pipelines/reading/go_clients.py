@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipelines.reading.errors import name_of, sarama_error
+from pipelines.reading.errors import look_up, name_of, sarama_error
 from pipelines.reading.pattern import Fields, Pattern, pattern
 
 _ON_PARTITION = re.compile(r" on (?P<topic>[A-Za-z0-9._-]{1,249})/(?P<partition>\d{1,9})")
@@ -30,7 +30,30 @@ def _closing(fields: Fields, found: re.Match[str], text: str) -> bool:
 
 def _delivered(fields: Fields, found: re.Match[str], text: str) -> bool:
     fields["records"] = int(found["count"])
-    return _because(fields, found, text)
+    said = _because(fields, found, text)
+    return said and (fields.get("error") is not None or "afka" in text)
+
+
+_NO_PRODUCER = re.compile(
+    r"(?i)consum|admin|kafka_exporter|init kafka client|burrow|\"coordinator\":|root\.input|"
+    r"kafka_client|kminion|kowl|kafkametrics|receiver"
+)
+"""Monitors, consoles and consumers lose connections too."""
+
+
+def _named(fields: Fields, _: re.Match[str], text: str) -> bool:
+    return look_up(fields["error"]) is not None and _NO_PRODUCER.search(text) is None
+
+
+def _franz_go(verb: str) -> Pattern:
+    """franz-go, kerr.go, in an application's words: unable to produce record: NAME: sentence"""
+    return pattern(
+        f" to {verb} ",
+        rf" to {verb} [^:\n]{{0,80}}: (?P<error>[A-Z][A-Z_]{{6,60}}): ",
+        "send_failed",
+        "franz_error",
+        _named,
+    )
 
 
 def _trailing_partition(fields: Fields, found: re.Match[str], text: str) -> bool:
@@ -46,7 +69,7 @@ def _is_go(fields: Fields, found: re.Match[str], text: str) -> bool:
     """Whether sarama says so: other programs connect to brokers too."""
     why = found["why"] or ""
     known = "arama" in text or "dial tcp" in why or why.strip(": ").startswith("EOF")
-    return known and "consum" not in text.lower() and _because(fields, found, text)
+    return known and _NO_PRODUCER.search(text) is None and _because(fields, found, text)
 
 
 _NUMBER = re.compile(r"\[(\d{1,3})\] ")
@@ -175,7 +198,7 @@ SARAMA: tuple[Pattern, ...] = (
         r"client has run out of available brokers",
         "connection_failure",
         "sarama_out_of_brokers",
-        lambda _, __, text: "consum" not in text.lower(),
+        lambda _, __, text: _NO_PRODUCER.search(text) is None,
     ),
     # broker.go: Failed to connect to broker b1:9092: dial tcp 10.0.0.1:9092: connection refused
     pattern(
@@ -223,13 +246,21 @@ OTHER: tuple[Pattern, ...] = (
         _numbered,
     ),
     *(_kafka_go_error(number, title) for number, title in _KAFKA_GO_TITLES.items()),
+    *(_franz_go(verb) for verb in ("produce", "send", "publish")),
+    # franz-go, sink.go, its error beside it: batch in a produce request failed
+    pattern(
+        "batch in a produce request failed",
+        r"batch in a produce request failed(?: \((?P<error>[A-Z][A-Z_]{4,60}):)?",
+        "send_failed",
+        "franz_batch_failed",
+    ),
     # franz-go, broker.go: unable to open connection to broker addr=b1:9092 broker=1 err=dial ...
     pattern(
         "unable to open connection to broker",
         r"unable to open connection to broker\b",
         "connection_failure",
         "franz_no_connection",
-        lambda _, __, text: "consum" not in text.lower(),
+        lambda _, __, text: _NO_PRODUCER.search(text) is None,
     ),
 )
 

@@ -208,12 +208,10 @@ def _json_object(line: str) -> Text | None:
         return None
     if not isinstance(fields, dict):
         return None
-    message = _string(fields, _MESSAGE)
-    if message is None and isinstance(fields.get("message"), dict):
-        message = json.dumps(fields["message"], ensure_ascii=False)
+    message = _message(fields)
     if message is None:
         return None
-    stack = _stack(fields) or _error(fields)
+    stack = _stack(fields)
     around = Layout(
         level=_upper(_string(fields, _LEVELS) or _nested(fields, "log", "level")),
         ts=_time(fields),
@@ -227,7 +225,17 @@ def _json_object(line: str) -> Text | None:
         if deeper is not None:
             return deeper
     shown = logtext.unwrap(message.encode("utf-8", "replace")).decode("utf-8", "replace")
-    return Text(shown if stack is None else f"{shown}\n{stack}", around, fields)
+    return Text(shown + (_error(fields) if stack is None else f"\n{stack}"), around, fields)
+
+
+def _message(fields: dict[str, Any]) -> str | None:
+    message = _string(fields, _MESSAGE)
+    if message is None and isinstance(fields.get("message"), dict):
+        return json.dumps(fields["message"], ensure_ascii=False)
+    facility = fields.get("fac")
+    if message is not None and isinstance(facility, str):  # node-rdkafka's log objects
+        return f"{facility} {message}"
+    return message
 
 
 def _string(fields: dict[str, Any], names: Iterable[str]) -> str | None:
@@ -255,12 +263,10 @@ def _stack(fields: dict[str, Any]) -> str | None:
     return None
 
 
-def _error(fields: dict[str, Any]) -> str | None:
+def _error(fields: dict[str, Any]) -> str:
     """Loggers of Go put what went wrong beside the message; kafkajs does, and is asked for it."""
-    if fields.get("logger") == "kafkajs":
-        return None
-    said = _string(fields, ("error", "err"))
-    return said if said is not None and " " in said else None
+    said = None if fields.get("logger") == "kafkajs" else _string(fields, ("error", "err"))
+    return f" ({said})" if said is not None and " " in said else ""
 
 
 def _time(fields: dict[str, Any]) -> str | None:

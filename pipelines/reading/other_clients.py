@@ -20,6 +20,7 @@ RDKAFKA: tuple[Pattern, ...] = (
         r"Producer terminating with (?P<records>\d{1,18}) messages?(?: \(|: use flush| still in)",
         "dropped_at_close",
         "rd_terminate",
+        sure=True,
     ),
 )
 
@@ -43,6 +44,7 @@ SCALA: tuple[Pattern, ...] = (
     ),
 )
 
+_OF_OTHERS = re.compile(r"onsumer|dminClient|KafkaAdmin")
 _NODE = re.compile(r"\bNode (bootstrap-\d{1,9}|\d{1,10})\Z")
 
 
@@ -60,7 +62,10 @@ _PRODUCERS_ERRORS = {
 }
 _PRODUCERS_ERRORS |= {"NotEnoughReplicasAfterAppendError"}
 _SENDING = re.compile(r"(?i)\bsend|\bpubli|\bproduc")
-_ANOTHER_REQUEST = re.compile(r"(?i)consum|fetch|commit|offset|metadata|coordinator|admin")
+_ANOTHER_REQUEST = re.compile(
+    r"(?i)consum|fetch|commit|offset|metadata|coordinator|admin|(?-i:(?<!Produce)(?<=[a-z])Request)|group|"
+    r"create.?topic|AlreadyExists"
+)
 
 
 def _python_send(fields: Fields, _: re.Match[str], text: str) -> bool:
@@ -89,7 +94,7 @@ PYTHON: tuple[Pattern, ...] = (
         r"(?:\.\d{1,9})?) secs)?",
         "send_failed",
         "metadata_timeout",
-        lambda fields, found, _: _seconds(fields, found),
+        lambda fields, found, text: _seconds(fields, found) and "kafka/consumer" not in text,
     ),
     # kafka-python, producer/future.py: KafkaTimeoutError: Timeout after waiting for 10 secs.
     pattern(
@@ -124,7 +129,7 @@ PYTHON: tuple[Pattern, ...] = (
         r"(?P<error>KafkaConnectionError): Unable to bootstrap from",
         "connection_failure",
         "no_brokers",
-        lambda _, __, text: "onsumer" not in text,
+        lambda _, __, text: _OF_OTHERS.search(text) is None,
     ),
     # kafka-python 1.x left its text unformatted:
     #   KafkaTimeoutError: ('Failed to update metadata after %s secs.', 60.0)
@@ -134,7 +139,7 @@ PYTHON: tuple[Pattern, ...] = (
         r"(?P<seconds>\d{1,9}(?:\.\d{1,9})?)",
         "send_failed",
         "metadata_timeout",
-        lambda fields, found, _: _seconds(fields, found),
+        lambda fields, found, text: _seconds(fields, found) and "kafka/consumer" not in text,
     ),
     # kafka-python before 1.0, producer/base.py:
     #   FailedPayloadsError sending ProduceRequest (#1 of 1) to orders:3 with msgs ...
@@ -145,13 +150,20 @@ PYTHON: tuple[Pattern, ...] = (
         "send_failed",
         "failed_payloads",
     ),
+    # aiokafka, producer/sender.py: KafkaError: Unexpected error during batch delivery
+    pattern(
+        "KafkaError: Unexpected error during batch delivery",
+        r"(?P<error>KafkaError): Unexpected error during batch delivery",
+        "send_failed",
+        "aiokafka_delivery",
+    ),
     # aiokafka, client.py: Unable connect to node with id 1: [Errno 111] Connect call failed
     pattern(
         "Unable connect to node with id ",
         r"Unable connect to node with id (?P<node>\d{1,10}): (?P<message>.{0,300})",
         "connection_failure",
         "aiokafka_no_connection",
-        lambda _, __, text: "onsumer" not in text,
+        lambda _, __, text: _OF_OTHERS.search(text) is None,
     ),
     # kafka-python, producer/buffer.py: Failed to allocate memory within the configured max blocking
     pattern(
@@ -174,7 +186,7 @@ PYTHON: tuple[Pattern, ...] = (
         r"kafka\.errors\.(?P<error>NoBrokersAvailable)",
         "connection_failure",
         "no_brokers",
-        lambda _, __, text: "onsumer" not in text,
+        lambda _, __, text: _OF_OTHERS.search(text) is None,
     ),
     #   in an application's words: Failed to create Kafka producer: NoBrokersAvailable
     pattern(
@@ -182,7 +194,7 @@ PYTHON: tuple[Pattern, ...] = (
         r": (?P<error>NoBrokersAvailable)\b",
         "connection_failure",
         "no_brokers",
-        lambda _, found, text: "afka" in text[: found.start()] and "onsumer" not in text,
+        lambda _, found, text: "afka" in text[: found.start()] and _OF_OTHERS.search(text) is None,
     ),
 )
 
@@ -221,7 +233,7 @@ RUBY: tuple[Pattern, ...] = (
         r"Kafka::(?P<error>ConnectionError)\b.{0,40}?Could not connect to any of the seed brokers",
         "connection_failure",
         "no_brokers",
-        lambda _, __, text: "onsumer" not in text,
+        lambda _, __, text: _OF_OTHERS.search(text) is None,
     ),
     #   Cannot produce to orders, max buffer size (1000 messages) reached
     pattern(
@@ -273,7 +285,7 @@ _AGAIN = re.compile(r"\bretryTime['\"]?: ?\d")
 _KAFKAJS_OBJECT = re.compile(r'\{ ?"level": ?"[A-Z]{4,8}",.{0,40}"')
 _FAILED_TO_SEND = re.compile(r"Failed to send messages: ([^\n\"{`]{3,300})")
 _NOT_PRODUCER = re.compile(
-    r'\[Consumer|\[Runner\]|"groupId"|onsumer-server|\[ServerKafka\]|"clientId":"[^"]{0,80}onsumer'
+    r'\[Consumer|\[Runner\]|kafkajs/src/(?:consumer|admin)/|"groupId"|onsumer-server|\[ServerKafka\]|"clientId":"[^"]{0,80}onsumer'
 )
 
 

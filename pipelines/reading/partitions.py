@@ -45,7 +45,7 @@ def topic_name(text: str | None) -> str | None:
     """The topic, unless it is masked or no topic name at all."""
     if text is None:
         return None
-    text = text.strip(_AROUND)
+    text = text.strip(_AROUND).removesuffix(".")  # a sentence's end
     if _TOPIC.match(text) is None or _MASK.match(text) is not None:
         return None
     return text

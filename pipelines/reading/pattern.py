@@ -36,6 +36,8 @@ class Pattern:
     kind: str
     detail: str
     finish: Callable[[Fields, re.Match[str], str], bool] | None = None
+    sure: bool = False
+    """Whether nobody else says the marker's words: where they stand, there is an event to read."""
 
     def read(self, text: str) -> tuple[Fields, int] | None:
         """The fields found at the first place that fits, and that place."""
@@ -44,7 +46,7 @@ class Pattern:
             if position < 0:
                 return None
             found = self.regex.match(text, position)
-            if found is not None and not _is_template(found):
+            if found is not None and not _is_format(found):
                 fields = _fields(found)
                 fields["kind"], fields["detail"] = self.kind, self.detail
                 if self.finish is None or self.finish(fields, found, text):
@@ -59,9 +61,11 @@ def pattern(
     kind: str,
     detail: str,
     finish: Callable[[Fields, re.Match[str], str], bool] | None = None,
+    *,
+    sure: bool = False,
 ) -> Pattern:
     """A pattern from its words; *regex* begins where *marker* begins."""
-    return Pattern(marker, re.compile(regex, re.DOTALL), kind, detail, finish)
+    return Pattern(marker, re.compile(regex, re.DOTALL), kind, detail, finish, sure)
 
 
 def integer(text: str | None) -> int | None:
@@ -72,7 +76,7 @@ def integer(text: str | None) -> int | None:
     return value if -_LONG <= value < _LONG else None
 
 
-def _is_template(found: re.Match[str]) -> bool:
+def _is_format(found: re.Match[str]) -> bool:
     """Whether a source file's format string was matched instead of a printed line.
 
     A number that was printed says that a person masked the rest.
@@ -80,7 +84,12 @@ def _is_template(found: re.Match[str]) -> bool:
     said = [(name, value) for name, value in found.groupdict().items() if value is not None]
     if any(name in _COUNTED and _NUMBER.match(value) is not None for name, value in said):
         return False
-    return any(_PLACEHOLDER.search(value) is not None for _, value in said)
+    return any(is_template(value) for _, value in said)
+
+
+def is_template(text: str) -> bool:
+    """Whether *text* holds a place that its program would have filled in."""
+    return _PLACEHOLDER.search(text) is not None
 
 
 def _fields(found: re.Match[str]) -> Fields:

@@ -176,6 +176,7 @@ EXPIRED = (
         "expired",
         "batch_expired_0_10_0",
         _expired,
+        sure=True,
     ),
     # kafka-python 1.x left its text unformatted: ('Batch containing %s record(s) expired due to
     # timeout while requesting metadata from brokers for %s', 49, TopicPartition(topic='o', ...))
@@ -241,6 +242,7 @@ METADATA = (
         "invalid_metadata",
         "unknown_topic",
         _unknown_topic,
+        sure=True,
     ),
     # producer/internals/Sender.java; 2.0 to 3.7 with a full stop before "Going", later without.
     #   Received invalid metadata error in produce request on partition orders-1 due to
@@ -255,6 +257,7 @@ METADATA = (
         "invalid_metadata",
         "invalid_metadata",
         lambda fields, found, _: _name_error(fields, found),
+        sure=True,
     ),
 )
 
@@ -294,6 +297,7 @@ SEQUENCE = (
         "sequence_reset",
         "epoch_bump",
         _sequence_reset,
+        sure=True,
     ),
 )
 
@@ -307,6 +311,7 @@ CLOSING = (
         r"(?: within timeout (?P<elapsed_ms>\d{1,19}|\S{1,20}) ms)?",
         "dropped_at_close",
         "force_close",
+        sure=True,
     ),
     # producer/internals/ProducerBatch.java, DEBUG, 2.1 to 4.4: stored although reported as failed.
     #   ProduceResponse returned SUCCEEDED for orders-3 after batch with base offset 88231 had

@@ -16,6 +16,7 @@ from pipelines.reading.times import from_epoch, read_timestamp
 
 MARKS = ("|", "#producer-", "thrd:", "RDKAFKA-", "LOG-", "/bootstrap: ", "ms in state ")
 """One of them stands in every line of librdkafka's own."""
+_OWN_MARKS = ("%", "#producer-", "thrd:", "RDKAFKA-", "LOG-", "afka")
 SEVERITIES = ("EMERG", "ALERT", "CRIT", "ERROR", "WARNING", "NOTICE", "INFO", "DEBUG")
 
 # %3|1714557600.200|FAIL|orders-svc#producer-1| [thrd:b1:9092/1]: b1:9092/1: Connect to ... failed
@@ -130,19 +131,27 @@ def read_line(text: str) -> tuple[Fields, Layout, int] | None:
     if found is None:
         return None
     instance = (found["instance"] or "").strip()
-    if "#consumer-" in instance:
+    if not _is_producers(instance, found, layout):
         return None
-    if "#producer-" not in instance:
-        if _NOT_A_PRODUCER.search(text) is not None:
-            return None
-        instance = "" if _ADDRESS.match(instance) is not None else instance
-    if layout.level is None and found["facility"] == "ERROR" and not LOST.search(found["text"]):
-        return None  # an application's level
+    instance = "" if _ADDRESS.match(instance) is not None else instance
     fields = _read_facility(found["facility"], found["text"])
     if fields is None:
         return None
     fields["client_id"] = instance or None
     return fields, layout, found.start()
+
+
+def _is_producers(instance: str, found: re.Match[str], layout: Layout) -> bool:
+    """Whether librdkafka speaks, and not for a consumer: others draw tables and name levels."""
+    text = found.string
+    if "#consumer-" in instance:
+        return False
+    if "#producer-" not in instance and _NOT_A_PRODUCER.search(text) is not None:
+        return False
+    lost = LOST.search(found["text"]) is not None
+    if not lost and not any(mark in text for mark in _OWN_MARKS):
+        return False
+    return lost or not (layout.level is None and found["facility"] == "ERROR")
 
 
 def _time(named: Mapping[str, str | None]) -> str | None:
@@ -162,7 +171,7 @@ def _framed(text: str) -> re.Match[str] | None:
 
 
 _NOT_A_PRODUCER = re.compile(
-    r"onsumer|\[thrd:GroupCoordinator|component_kind=.{0,2}source|kafka_source|"
+    r"onsumer|\[thrd:GroupCoordinator|StorageKafka|component_kind=.{0,2}source|kafka_source|"
     r"(?:Fetch|Heartbeat|JoinGroup|SyncGroup|LeaveGroup|OffsetCommit|OffsetFetch|ListOffsets)Request"
 )
 """Who prints this, and names no instance, has sent no message."""

@@ -7,6 +7,7 @@ Nothing is ever raised, whatever the text, and reading costs time in proportion 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pipelines.reading import (
@@ -22,7 +23,8 @@ from pipelines.reading.configs import read_block
 from pipelines.reading.errors import look_up
 from pipelines.reading.event import BROKER, KINDS, PRODUCER, Event, Reading, Unread
 from pipelines.reading.layout import Layout, Text, read_head, unwrap_record, without_logger
-from pipelines.reading.pattern import Fields, Pattern
+from pipelines.reading.partitions import topic_name
+from pipelines.reading.pattern import Fields, Pattern, is_template
 from pipelines.reading.source_code import is_source_code
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -39,17 +41,19 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 """In order: the first that fits is the record's event."""
 
-UNREAD_WORDS = (
-    "Got error produce response",
-    "retrying (",
-    "record(s) for ",
-    "Expiring ",
-    "Error processing append operation",
-    "UNCLEAN partition change",
-    "unclean leader election for",
-    "below high watermark",
-    "The broker returned org.",
-    "Shrinking ISR",
+UNREAD_WORDS = tuple(
+    dict.fromkeys(
+        (
+            "Got error produce response",
+            "retrying (",
+            "record(s) for ",
+            " below high watermark ",
+            "The broker returned org.",
+            "Shrinking ISR from",
+            "Shrinking ISR for",
+            *(pattern.marker for pattern in PATTERNS if pattern.sure),
+        )
+    )
 )
 """Words no unread record may hold: what has them and is no event is counted as unread."""
 
@@ -63,14 +67,21 @@ _OTHER_SPEAKER = re.compile(
     r"\[(?:AdminClient|Admin|Share|Consumer|ReplicaFetcher|Controller|RaftManager|Broker|Connect|"
     r"NodeToController|BrokerToController|ForwardingManager|Transaction|Raft|Worker|Streams|Incremental)"
     r"[A-Za-z]{0,40}[ :\]][^\[]{0,300}\Z"
-    r"|\[(?!Producer )[A-Z][\w -]{2,40} (?:clientId|id|nodeId|instanceId)=[^\[]{0,300}\Z"
+    r"|\[(?!Producer )[A-Z][\w -]{2,60} "
+    r"(?:clientId|id|nodeId|instanceId|broker|brokerId|groupID)=[^\[]{0,300}\Z"
+    r"|\[[\w-]{0,60}(?:-to-controller|raft|Thread)[\w-]{0,60}\]:? ?\Z"
 )
 _OTHER_THREAD = re.compile(
     r"kafka-admin-client-thread|kafka-coordinator-heartbeat|\[Consumer client"
 )
 # java.util.logging prints a line of time, class and method, and the message on the next.
 _OTHER_RETRY = re.compile(r"retrying \(\d{1,18} attempts? left\)\.? Error: ([^\s.,;]{1,100})")
+_ATTEMPTS_LEFT = re.compile(r"retrying \(\S{1,40} attempts? left")
 _JUL = re.compile(r"[A-Z][a-z]{2} \d\d?, \d{4} .{0,20}[AP]M \S{1,200} \S{1,100}\Z")
+_MONITOR = re.compile(
+    r'"(?:source|logger|component|coordinator|caller)": ?"[^"]{0,80}'
+    r"(?:kafka_client|kminion|kowl|console|kafkametrics|consum|burrow|cluster)"
+)
 _CONSUMER_SERVICE = re.compile(r"\s{0,16}[\w.-]{0,40}consumer[\w.-]{0,40} {1,40}\|")
 _TRANSACTIONAL = re.compile(r"\[TransactionalId (.{1,200})\] ?\Z")
 _PYTHON_PRODUCER = re.compile(r"<KafkaProducer client_id=([^\s>]{1,200})[^>]{0,200}>: ?\Z")
@@ -89,7 +100,7 @@ def read_record(text: str) -> Reading:
     if event is not None:
         return None if _of_a_consumer(event, text) else event
     for words in UNREAD_WORDS:
-        if words in lines and "{}" not in lines and "%s" not in lines:
+        if words in lines and not is_template(lines):
             nothing = _tries_something_else(lines) or is_source_code(lines)
             return None if nothing else Unread(words)
     return None
@@ -97,19 +108,18 @@ def read_record(text: str) -> Reading:
 
 def _tries_something_else(lines: str) -> bool:
     """Whether another program tries again: it counts no attempts, or not with Kafka's errors."""
-    if "retrying (" in lines and "attempt" not in lines:
+    if "retrying (" in lines and _ATTEMPTS_LEFT.search(lines) is None:
         return True
     named = _OTHER_RETRY.search(lines)
     return named is not None and look_up(named.group(1)) is None and "produce" not in lines
 
 
 def _of_a_consumer(event: Event, text: str) -> bool:
-    """Whether a service that calls itself a consumer lost its connection: consumer_1 | ..."""
-    return (
-        event.kind == "connection_failure"
-        and event.client_id is None
-        and _CONSUMER_SERVICE.match(text) is not None
-    )
+    """Whether a consumer or a monitor lost its connection, by its service's name (consumer_1 | ...)
+    or by what its logger says beside the message."""
+    if event.kind != "connection_failure" or event.client_id is not None:
+        return False
+    return _CONSUMER_SERVICE.match(text) is not None or _MONITOR.search(text[:4000]) is not None
 
 
 def _seems_cut(event: Event) -> bool:
@@ -213,6 +223,15 @@ def _producer(head: str) -> Fields | None:
     return None if python is None else {"client_id": python.group(1)}
 
 
+def _beside(said: Mapping[str, object]) -> Fields:
+    """Topic and partition that a logger printed beside the message."""
+    topic, partition = said.get("topic"), said.get("partition")
+    if not isinstance(topic, str) or topic_name(topic) is None:
+        return {}
+    number = partition if isinstance(partition, int) and not isinstance(partition, bool) else None
+    return {"topic": topic_name(topic), "partition": number}
+
+
 def _masked(text: str) -> bool:
     return text.startswith("<") and text.endswith(">")
 
@@ -227,6 +246,8 @@ def _event(fields: Fields, flat: str, position: int, shown: Text, layout: Layout
         own = layout or Layout()
         layout = replace(seen, level=own.level or seen.level, ts=own.ts or seen.ts)
     around = shown.around
+    if shown.fields is not None and fields.get("topic") is None:
+        fields |= _beside(shown.fields)
     if fields.get("message"):
         fields["message"] = without_logger(fields["message"]).strip() or None
     return Event(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from acktrail.window import hour_of
+from acktrail.window import day_of, hour_of
 from pipelines.reading.aliases import Aliases
 from pipelines.reading.errors import category, retriable
 from pipelines.reading.event import Event
@@ -16,7 +16,6 @@ from pipelines.reading.layout import client_of_thread
 from pipelines.reading.times import instant
 
 UNDATED = "undated"
-_PRINTED_PER_RECORD = frozenset(("expired", "send_failed", "fatal_sequence"))
 _COMMON = ("kind", "detail", "level", "logger", "thread", "topic", "partition", "error", "node")
 _PRODUCER = ("transactional_id", "correlation_id", "attempts_left", "records", "elapsed_ms")
 _BROKER = (
@@ -105,14 +104,16 @@ def _row(event: Event, origin: Origin, aliases: Aliases) -> dict[str, Any]:
 def _event_key(event: Event, origin: Origin, row: Mapping[str, Any]) -> str:
     """One key for one event, however often it is printed.
 
-    An unclean election is printed by each controller: its partition and new epoch name it. A batch
-    that failed is printed by its callbacks once per record: what they say, within the minute.
+    An unclean election is printed by each controller: its partition and new epoch name it, on its
+    day, for a topic that is made anew counts its epochs anew. A batch that expired is printed by
+    its callbacks once per record: what they say, within the minute.
     """
     named: tuple[object, ...]
     if event.kind == "unclean_election" and event.leader_epoch is not None:
         epoch = event.leader_epoch + (1 if event.detail == "unclean_triggered" else 0)
-        named = ("unclean", origin.cluster, event.topic, event.partition, epoch)
-    elif event.kind in _PRINTED_PER_RECORD and row["at"] is not None and _tells_batch(event):
+        day = None if row["at"] is None else day_of(row["at"])
+        named = ("unclean", origin.cluster, event.topic, event.partition, epoch, day)
+    elif row["at"] is not None and _tells_batch(event):
         minute = int(row["at"].timestamp()) // 60
         named = (event.kind, origin.cluster, row["host"], row["client_id"], minute, event.error)
         named += (event.topic, event.partition, event.records, event.elapsed_ms)

@@ -13,6 +13,9 @@ _ANYWHERE = re.compile(
     r"(?:trace|debug|info|warn|warning|error|fatal|exception|critical|Print|Fatal|Error|Info)\w{0,4}\(|"
     r"console\.\w{1,6}\(|\bprintf?\(|\bcatch \(|\bnew \w{1,60}Exception\(|[!=]= ?[\"']|"
     r"\.(?:indexOf|contains|includes|startsWith|Equal|Verify|Errorf?|json)\(|\bfmt\.|"
+    r"\bexcept [\w.(]|autoexception| \.\* |\w!\([\"']|\.Log(?:Error|Warning|Information)\(|"
+    r"\b[Ll]ogger\.\w{1,12}[\s(]|\bt\.Fatalf?\(|#\{\w|\{[A-Z]\w{1,30}\}|\{\d\}|\{\{|\bit\([\"']|"
+    r"LIKE '|@DisplayName|"
     r"RD_KAFKA_RESP_ERR|\w\(s\"|\bgrep -|\bString \w{1,40} = \""
 )
 # What a line of a program begins with: return "...", if err == "...", raise KafkaError("...")
@@ -25,6 +28,8 @@ _ASSIGNED = re.compile(r"[\s+>#/*|]{0,40}[\w.\[\]]{1,60} :?= [\w.]{0,60}\(?[\"'`
 # Outcome(Result.FAILED, "TimeoutException: ..."),
 _CALLED = re.compile(r"\w\([^()\n]{0,120}\"[^\"\n]{1,300}\"\)[;,]\s{0,8}\Z")
 _PLACEHOLDERS = ("topic {}", "topic %s", "with key: {}", "%w")
+# A person explains: If the timeout is reached then ...
+_EXPLAINED = re.compile(r"[\s>#*-]{0,8}(?:If|When) (?:the|you|your|a|an|it|this)\b")
 _LONGEST = 2000
 
 
@@ -37,6 +42,7 @@ def is_source_code(text: str) -> bool:
         return False
     return (
         _ANYWHERE.search(head) is not None
+        or _EXPLAINED.match(head) is not None
         or _STATEMENT.match(head) is not None
         or _ASSIGNED.match(head) is not None
         or _CALLED.search(head) is not None

@@ -8,12 +8,14 @@ from datetime import timedelta
 import pytest
 from deltalake import write_deltalake
 
+from acktrail.commands.watch_loop import PATIENCE
 from acktrail.commands.watch_steps import CheckStep
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
 from acktrail.settings.alerts import AlertSettings
 from acktrail.window import hour_of
+from expectations.outbox import Outbox
 from pipelines.rules.budget import budgets_of
 from tests.unit.retry_lines import DEFAULTS, MAX, NOON, line
 
@@ -54,3 +56,13 @@ def test_what_was_not_read_yet_is_not_taken_for_silence(lake: Lake) -> None:
     now = NOON + timedelta(seconds=85)
     checks = CheckStep(lake, AlertSettings(), [RETRY_BUDGETS], lambda: now)
     assert checks(NOON + timedelta(seconds=42)), "critical by all that was read"
+
+
+def test_alerts_that_nobody_takes_do_not_end_a_watch(lake: Lake, caplog) -> None:
+    nowhere = AlertSettings(alertmanager_urls=("http://127.0.0.1:9",))
+    now = NOON + timedelta(seconds=40)
+    checks = CheckStep(lake, nowhere, [RETRY_BUDGETS], lambda: now)
+    for _ in range(PATIENCE + 1):
+        checks(now)
+    assert "Alerts were not delivered" in caplog.text
+    assert [a.status for a in Outbox(lake).alerts().values()] == ["open"], "it waits in the outbox"

@@ -7,12 +7,15 @@ import threading
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from click.testing import CliRunner
 
-from acktrail.commands.watch_loop import PATIENCE, Watch
-from acktrail.errors import ContractError, LakeBusy
+from acktrail.cli import main
+from acktrail.commands.watch import Reading
+from acktrail.commands.watch_loop import PATIENCE, Watch, is_due
+from acktrail.errors import ConfigError, ContractError, LakeBusy
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -103,3 +106,60 @@ def test_memory_is_flat_over_a_day_of_ticks() -> None:
     finally:
         tracemalloc.stop()
         logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize(
+    ("case", "last", "due"),
+    [
+        ("never before", None, True),
+        ("just now", timedelta(0), False),
+        ("nearly", timedelta(seconds=-59), False),
+        ("in time", timedelta(seconds=-60), True),
+        ("the clock was set back by a day", timedelta(days=1), True),
+    ],
+)
+def test_what_is_done_now_and_then_survives_a_clock_that_is_set(case, last, due) -> None:
+    assert is_due(None if last is None else NOON + last, NOON, timedelta(minutes=1)) is due, case
+
+
+class Agents:
+    """Agents whose sources all end with an error, by themselves or when they are stopped."""
+
+    def __init__(self, asked: bool) -> None:
+        self.stopping = threading.Event()
+        if asked:
+            self.stopping.set()
+
+    def run(self) -> None:
+        raise ConfigError("no such topic")
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_watch_that_nothing_reads_for_ends_with_the_reason(asked, capsys) -> None:
+    stopping = threading.Event()
+    reading = Reading(Agents(asked), stopping)  # type: ignore[arg-type]
+    reading.start()
+    reading.join()
+    assert stopping.is_set()
+    if asked:
+        reading.tell()
+        assert "no such topic" in capsys.readouterr().err
+    else:
+        with pytest.raises(ConfigError, match="no such topic"):
+            reading.tell()
+
+
+def test_without_sources_there_is_nothing_to_wait_for() -> None:
+    stopping = threading.Event()
+    reading = Reading(None, stopping)
+    reading.start()
+    reading.join()
+    reading.tell()
+    assert not stopping.is_set()
+
+
+@pytest.mark.parametrize("every", ["-5", "0", "nan", "inf"])
+def test_a_pace_that_is_none_is_refused(every) -> None:
+    done = CliRunner().invoke(main, ["watch", "--every", every])
+    assert done.exit_code == 2
+    assert "above 0" in done.output

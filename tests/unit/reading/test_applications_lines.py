@@ -7,7 +7,7 @@ import pytest
 
 from acktrail.logtext import join_records
 from pipelines.reading.event import BACKGROUND, Event
-from pipelines.reading.reader import read_record
+from pipelines.reading.reader import PATTERNS, read_record
 from tests.unit.reading.test_quoted_lines import test_a_quoted_line_is_read as is_read
 
 REFUSED = "org.apache.kafka.common.errors.NotEnoughReplicasException: Messages are rejected since there are fewer in-sync replicas than required."
@@ -187,7 +187,42 @@ CASES = [
         "WARN [ReplicaFetcherThread-0-2], Replica 1 for partition [rates,0] reset its fetch offset from 1021 to current leader 2's latest offset 987",
         {"kind": "truncation", "topic": "rates", "partition": 0, "offset": 987, "leader": 2, "broker": 1},
     ),
+    (
+        "a sentence's end is no part of a topic",
+        "ERROR Error sending record to topic rates. No more offsets will be recorded for this task\norg.apache.kafka.common.errors.NetworkException: The server disconnected before a response was received.",
+        {"kind": "send_failed", "topic": "rates", "error": "NetworkException"},
+    ),
+    (
+        "who speaks, and the words on the next line",
+        "[2026-01-31 07:00:00,000] WARN [Producer clientId=till]\nGot error produce response with correlation id 6 on topic-partition rates-0,\nretrying (2147483646 attempts left). Error: NOT_LEADER_OR_FOLLOWER",
+        {"kind": "retry", "client_id": "till", "topic": "rates", "correlation_id": 6, "level": "WARN"},
+    ),
     # Other clients
+    (
+        "franz-go, in an application's words",
+        "unable to produce record: UNKNOWN_TOPIC_OR_PARTITION: This server does not host this topic-partition.",
+        {"kind": "send_failed", "error": "UNKNOWN_TOPIC_OR_PARTITION"},
+    ),
+    (
+        "franz-go, topic and error beside the message",
+        '{"level":"info","ts":1666173090.019,"msg":"batch in a produce request failed","broker":"2","topic":"rates","partition":4,"err":"INVALID_RECORD: This record has failed the validation"}',
+        {"kind": "send_failed", "topic": "rates", "partition": 4, "error": "INVALID_RECORD", "level": "INFO"},
+    ),
+    (
+        "a topic beside the message",
+        '{"level":"error","msg":"failed to publish message to topic","topic":"rates","error":"context deadline exceeded"}',
+        {"kind": "send_failed", "topic": "rates", "level": "ERROR"},
+    ),
+    (
+        "node-rdkafka's object",
+        '{"severity":3,"fac":"FAIL","message":"[thrd:b1:9092/1]: b1:9092/1: Connect to ipv4#10.0.0.1:9092 failed: Connection refused (after 4ms in state CONNECT)"}',
+        {"kind": "connection_failure", "error": "FAIL", "elapsed_ms": 4},
+    ),
+    (
+        ".NET, frames behind the words",
+        "Confluent.Kafka.ProduceException`2[System.String,System.String]: Local: Unknown topic\n   at Confluent.Kafka.Producer`2.ProduceAsync(String topic)",
+        {"kind": "send_failed", "error": "Unknown topic"},
+    ),
     (
         "kafka-python, a future",
         "kafka.errors.KafkaTimeoutError: KafkaTimeoutError: Timeout after waiting for 10 secs.",
@@ -280,9 +315,33 @@ OTHERS = [
     ("a magic byte", "org.apache.kafka.common.errors.SerializationException: Unknown magic byte!"),
     ("another broker's topic", "Failed to publish message to topic sensors/temp: not connected"),
     ("a Python consumer", "consumer stopped: [Error 7] RequestTimedOutError: fetch failed"),
+    ("a Python consumer's traceback", "Traceback (most recent call last):\n  File \"a.py\", line 12, in <module>\n    consumer = KafkaConsumer(\n  File \"kafka/consumer/group.py\", line 356, in __init__\nkafka.errors.NoBrokersAvailable: NoBrokersAvailable"),
+    ("a Python group", "ERROR Error sending JoinGroupRequest_v0 to node 0 [[Error 7] RequestTimedOutError: Request timed out after 40000 ms]"),
+    ("anybody's state", "java.lang.IllegalStateException: Message will not be sent because the session has been closed"),
+    ("Pulsar", "org.apache.pulsar.client.api.PulsarClientException$TimeoutException: The producer p-1 can not send message to the topic persistent://a/b within given timeout"),
+    ("another's exception of that name", "NetworkException: Failed to connect to https://example.org/send"),
+    ("RocketMQ", "Failed to send message to topic TopicTest: org.apache.rocketmq.client.exception.MQClientException: No route info"),
+    ("a monitor", '{"level":"warn","ts":"2026-06-07T08:11:03.569Z","msg":"unable to open connection to broker","source":"kafka_client","addr":"b1:9092","err":"dial tcp: i/o timeout"}'),
+    ("an exporter", "F0228 13:14:50.434363 1 kafka_exporter.go:865] Error Init Kafka Client: kafka: client has run out of available brokers to talk to (Is your cluster reachable?)"),
+    ("ClickHouse's engine", "<Error> StorageKafka (db.events): [rdk:FAIL] [thrd:b1:9092/bootstrap]: b1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused (after 0ms in state CONNECT)"),
+    ("a topic command", "[2026-01-01 00:00:00,000] ERROR org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic-partition.\n (kafka.admin.TopicCommand$)"),
+    ("a follower, its thread cut", "Error for partition [rates,3] to broker 0:org.apache.kafka.common.errors.NotLeaderForPartitionException: This server is not the leader for that topic-partition"),
+    ("a transaction manager", "[AddPartitionsToTxnManager broker=1]Connection to node 2 (b2/10.0.0.2:9092) could not be established. Node may not be available."),
+    ("a controller's channel", "WARN [broker-1-to-controller-forwarding-channel-manager]: Connection to node 1 (c1/10.0.0.1:9093) could not be established. Node may not be available."),
+    ("a table of tests", "1|FAIL|test_login|AssertionError"),
+    ("a mail server", "Failed to deliver 12 messages due to greylisting"),
+    ("a person explains", "If the message timeout is reached then Local: Message timed out will be returned"),
+    ("credentials", "INFO [Principal=:till]: Expiring credential re-login thread started."),
+    ("another's attempts", "WARN connection refused, retrying (attempt 2/5)"),
 ]  # fmt: skip
 
 SOURCES = [
+    'error!("Failed to send message to Kafka: {:?}", e);',
+    '_logger.LogError(ex, "Failed to send message to topic {Topic}", topic);',
+    "it('failed to send message to kafka', async () => {",
+    "WHERE text LIKE '%Failed to send message to topic%'",
+    "except kafka.errors.NoBrokersAvailable:",
+    '- pattern: "Connection to node .* could not be established"',
     'return "Local: Queue full";',
     'raise BufferError("Local: Queue full")',
     'producer.fail_with = BufferError("Local: Queue full")',
@@ -318,6 +377,11 @@ def test_it_is_read(case, text, expected):
 @pytest.mark.parametrize(("case", "text"), OTHERS, ids=[c[0] for c in OTHERS])
 def test_what_no_producer_says_is_nothing(case, text):
     assert seen(text) == []
+
+
+@pytest.mark.parametrize("marker", [p.marker for p in PATTERNS if p.sure])
+def test_words_that_only_kafka_says_are_never_passed_over(marker):
+    assert read_record(f"[2026-01-31 07:00:00,000] WARN {marker}¤ ¤ ¤") is not None
 
 
 @pytest.mark.parametrize("text", SOURCES)

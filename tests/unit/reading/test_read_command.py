@@ -79,3 +79,20 @@ def test_a_missing_file_is_said_plainly():
     done = CliRunner().invoke(main, ["read", "/no/such/file"])
     assert done.exit_code == 2
     assert "/no/such/file cannot be read" in done.stderr
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path):
+    good = tmp_path / "good.log"
+    good.write_text(LINE)
+    done = CliRunner().invoke(main, ["read", str(good), str(tmp_path / "none.log")])
+    assert done.exit_code == 2
+    assert "retry" in done.stdout
+    assert "none.log cannot be read" in done.output
+
+
+def test_utf16_needs_no_mark(tmp_path):
+    for encoding in ("utf-16-le", "utf-16-be"):
+        file = tmp_path / f"{encoding}.log"
+        file.write_bytes((LINE * 40).encode(encoding))
+        done = CliRunner().invoke(main, ["read", str(file), "--format", "json"])
+        assert len(done.stdout.splitlines()) == 40, encoding
