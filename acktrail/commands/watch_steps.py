@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 OPEN = "open"
 _KEEP_EVERY = timedelta(minutes=5)
+_ANSWER_S, _GIVE_UP_S = 5.0, 1.0
+"""How long a round waits for a receiver's answer, and goes on trying."""
 _READ_LATE = timedelta(seconds=5)
 """How old a line may be before the agents have it in the lake."""
 _SETTINGS = "(Producer|Consumer)Config values:|Kafka version"
@@ -156,6 +158,15 @@ class WarmUp:
         return False
 
 
+def hasty(settings: AlertSettings) -> AlertSettings:
+    """The same receivers, asked with little patience: the next round asks again soon."""
+    brief = {
+        "timeout_s": min(settings.timeout_s, _ANSWER_S),
+        "give_up_s": min(settings.give_up_s, _GIVE_UP_S),
+    }
+    return settings.model_copy(update=brief)
+
+
 @dataclass
 class CheckStep:
     """The checks on the jobs' tables, and what they mean for alerts.
@@ -194,7 +205,7 @@ class CheckStep:
         changes = outbox.record(findings, {r.check for r in results}, as_of)
         self._tell(changes, as_of)
         interval = timedelta(seconds=self.settings.interval_s)
-        delivery = outbox.deliver(receivers(self.settings), datetime.now(UTC), interval)
+        delivery = outbox.deliver(receivers(hasty(self.settings)), datetime.now(UTC), interval)
         if delivery.problems:
             # They stay in the outbox, and a watch that ended now would miss what comes next.
             log.warning(
