@@ -87,9 +87,11 @@ def _read_files(
 def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, Any]]:
     from acktrail.logtext import join_records, may_be_evidence
     from pipelines.reading.event import BACKGROUND, Event, Unread
+    from pipelines.reading.pairing import RetryLines, told_apart
     from pipelines.reading.reader import read_record
 
     version: str | None = None
+    retries = RetryLines()
     with _open(file) as stream:
         for record in join_records(_lines(stream, file)):
             if not may_be_evidence(record.text):
@@ -100,7 +102,7 @@ def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, 
             elif isinstance(event, Event) and not unread:
                 version = event.version or version
                 if everything or event.kind not in BACKGROUND:
-                    yield _row(file, record, event, version)
+                    yield _row(file, record, told_apart(event, retries), version)
 
 
 def _row(file: str, record: Record, event: Event, version: str | None) -> dict[str, Any]:

@@ -86,7 +86,12 @@ RETRY_BUDGETS = Table(
         Column("node", "long", "The broker behind it, where known."),
         Column("records_at_stake", "long", "Records in doubt, where metrics or audits tell."),
         Column("ended_at", "timestamp", "When it ended, on evidence; else null."),
-        Column("ended_by", "string", "recovered, exhausted or restarted, on evidence; else null."),
+        Column(
+            "ended_by",
+            "string",
+            "recovered, exhausted or restarted, on evidence; ended_unknown where its client let go "
+            "of all it held; else null.",
+        ),
         Column("because", "string", "One clause a person can act on.", required=True),
         Column("evidence", "strings", "Keys of the rows that prove it.", required=True),
         Column(

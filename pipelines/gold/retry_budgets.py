@@ -65,6 +65,7 @@ _COLUMNS = {
     "key": "string",
     "at": "timestamp",
     "kind": "string",
+    "detail": "string",
     "topic": "string",
     "partition": "bigint",
     "correlation_id": "bigint",
@@ -77,6 +78,7 @@ _COLUMNS = {
     "elapsed_ms": "bigint",
     "origin": "string",
     "value": "double",
+    "total": "double",
     "instance": "string",
     "settings": "map<string,string>",
     "report": "struct<reporter:string,session:string,topic:string,partition:bigint,tier:string,"
@@ -101,6 +103,7 @@ _SAMPLE = {
     "tag": f"CASE metric {_TAGS} END",
     "key": "concat_ws('/', source, series, CAST(unix_millis(at) AS string))",
     "value": f"CASE WHEN {_IS_TOTAL} THEN increase ELSE value END",
+    "total": f"CASE WHEN {_IS_TOTAL} THEN value END",
 }
 _SETTINGS = {**SETTINGS, "client.version": "client_version"}
 _LED = "max_by(leader, at) FILTER (WHERE leader >= 0) AS leader"
@@ -365,11 +368,8 @@ def _with_hour(hour: str) -> list[str]:
 
 
 def _array(texts: Sequence[str]) -> str:
-    return f"CAST(array({_listed(texts)}) AS array<string>)"
-
-
-def _listed(texts: Iterable[str]) -> str:
-    return ", ".join(f"'{text}'" for text in texts)
+    listed = ", ".join(f"'{text}'" for text in texts)
+    return f"CAST(array({listed}) AS array<string>)"
 
 
 def _near(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:

@@ -12,7 +12,8 @@ from enum import StrEnum
 
 from pipelines.rules.audit_trail import Audits
 from pipelines.rules.chains import Chain, chains_of
-from pipelines.rules.endings import Ending, ending_of
+from pipelines.rules.ended import Ending
+from pipelines.rules.endings import ending_of
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.exhaustion import ATTEMPTS, UNKNOWN, exhaustion_of, finite_attempts
 from pipelines.rules.retry_signs import (
@@ -194,9 +195,14 @@ def _evidence(chain: Chain, ending: Ending | None) -> tuple[str, ...]:
 
 
 def _because(chain: Chain, by: str, ending: Ending | None) -> str:
-    """One clause a person can act on."""
-    if ending is not None:
-        return ending.because
+    """One clause a person can act on; with what was seen beside, where that proves no end."""
+    if ending is None:
+        return _burning(chain, by)
+    return ending.because if ending.by else f"{_burning(chain, by)}; {ending.because}"
+
+
+def _burning(chain: Chain, by: str) -> str:
+    """What burns it, and which axis ends it."""
     first, last = chain.first, chain.last
     seconds = (last.at - first.at).total_seconds()
     where = f"{first.topic}-{first.partition}" if first.topic else "the client"

@@ -169,6 +169,7 @@ def _sign(row: Mapping[str, Any], leaders: Mapping[Place, int]) -> Sign:
         records=row["records"],
         elapsed_ms=row["elapsed_ms"],
         origin=row["origin"] or "",
+        detail=row.get("detail"),
     )
 
 
@@ -205,7 +206,9 @@ def _no_leader(place: Place, second: int) -> Sign:
 def _sample(row: Mapping[str, Any]) -> CounterSample:
     at = row["at"].astimezone(UTC)
     since = at - timedelta(milliseconds=row["elapsed_ms"] or 0)
-    return CounterSample(row["key"], since, at, row["value"] or 0.0)
+    # A process has a target of its own; two sources may both see it.
+    series = f"{row['instance'] or ''} {row['key'].rpartition('/')[0]}"
+    return CounterSample(row["key"], since, at, row["value"] or 0.0, series, row.get("total"))
 
 
 @dataclass(frozen=True)

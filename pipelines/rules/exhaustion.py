@@ -8,7 +8,7 @@ ends are intervals. Warnings use the early end.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pipelines.rules.backoff import backoffs, request_timeout_ms
 from pipelines.rules.chains import Chain
@@ -24,6 +24,9 @@ from pipelines.rules.retry_signs import (
 ATTEMPTS = "attempts"
 TIME = "time"
 UNKNOWN = "unknown"
+
+SLACK = timedelta(seconds=2)
+"""Between the client's decision and whoever tells of it: a line, or another clock."""
 
 _SETTLE = (
     "let the client log its ProducerConfig block (INFO), audit the producer, "
@@ -57,7 +60,7 @@ class Exhaustion:
 
 def exhaustion_of(chain: Chain) -> Exhaustion:
     """When the budget of *chain* ends."""
-    time = _by_time(chain)
+    time = time_end(chain)
     attempts = _by_attempts(chain)
     if time is None and attempts is None:
         return Exhaustion(Interval(None, None), UNKNOWN, _unknown(chain))
@@ -81,8 +84,37 @@ def finite_attempts(chain: Chain) -> int | None:
     return None if lowest > INFINITE_RETRIES // 2 else lowest
 
 
-def _by_time(chain: Chain) -> Interval | None:
-    """At the latest first sign + delivery timeout; earlier by what passed before that sign."""
+def giving_up(chain: Chain) -> Interval | None:
+    """After which instant, and until when, the client can give the batch up; None: not known.
+
+    It must print every retry: so its last one was announced, or its time was over. A last retry
+    may wait for its broker until then.
+    """
+    time = time_end(chain)
+    last = chain.last.at
+    if finite_attempts(chain) == 0:
+        return Interval(last, (time or exhaustion_of(chain).at).latest)
+    if time is None:
+        return None
+    return Interval(max(last, _earliest(time) - SLACK), time.latest)
+
+
+def last_possible_end(chain: Chain) -> datetime | None:
+    """When the batch is over at the latest, even if it waits for its broker; None: not known.
+
+    Attempts bound it only where there is no delivery timeout at all (before 2.1).
+    """
+    time = time_end(chain)
+    if time is not None:
+        return time.latest
+    return exhaustion_of(chain).at.latest if chain.settings.timeless else None
+
+
+def time_end(chain: Chain) -> Interval | None:
+    """When its time is over: at the latest first sign + delivery timeout.
+
+    Earlier by what passed before that sign. None where the delivery timeout is not known.
+    """
     timeout = chain.settings.delivery_timeout_ms
     if timeout is None:
         return None
@@ -91,7 +123,7 @@ def _by_time(chain: Chain) -> Interval | None:
     earliest = max(chain.first.at, end - milliseconds(highest))
     latest = end - milliseconds(min(lowest, timeout))
     if chain.parent is not None:
-        whole = _by_time(chain.parent)
+        whole = time_end(chain.parent)
         if whole is not None and whole.earliest is not None and whole.latest is not None:
             earliest, latest = min(earliest, whole.earliest), min(latest, whole.latest)
     return Interval(earliest, latest)

@@ -23,11 +23,22 @@ QUEUE_TIME: Final = "queue_time"
 EXPIRED: Final = "expired"
 SEND_FAILED: Final = "send_failed"
 SEQUENCE_RESET: Final = "sequence_reset"
+FATAL_SEQUENCE: Final = "fatal_sequence"
+DROPPED_AT_CLOSE: Final = "dropped_at_close"
+INVALID_METADATA: Final = "invalid_metadata"
+"""Printed after a retry line; alone where a batch was not retried."""
 NO_LEADER: Final = "no_leader"
 """The cluster answered that the partition has no leader."""
 
 OPENING_KINDS: Final = frozenset({RETRY, SPLIT_RETRY, CONNECTION_FAILURE, QUEUE_TIME})
-ENDING_KINDS: Final = frozenset({EXPIRED, SEND_FAILED, SEQUENCE_RESET})
+FAILURES: Final = frozenset(
+    {EXPIRED, SEND_FAILED, SEQUENCE_RESET, FATAL_SEQUENCE, DROPPED_AT_CLOSE}
+)
+"""Each says that records were given up."""
+ENDING_KINDS: Final = FAILURES | {INVALID_METADATA}
+
+FATAL_ABORT: Final = "fatal_abort"
+_UNCOUNTED: Final = frozenset({FATAL_ABORT, "closed_forcefully", "transaction_error_state"})
 
 # The request waited for its whole time-out, or its connection broke, before the line was printed.
 _WAITED: Final = frozenset({"REQUEST_TIMED_OUT", "NETWORK_EXCEPTION"})
@@ -56,6 +67,21 @@ class Sign:
     elapsed_ms: int | None = None
     origin: str = ""
     """The file it was read from: two processes may share a client id, not a file."""
+    detail: str | None = None
+    """Which text it was: finer than the kind."""
+
+    @property
+    def drops_all(self) -> bool:
+        """Whether the client let go of every batch it held: closed by force, or failed for good.
+
+        Kafka clients, Sender and RecordAccumulator.abortIncompleteBatches.
+        """
+        return self.kind == DROPPED_AT_CLOSE or self.detail == FATAL_ABORT
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether batches may have gone that no record-error-total ever counts."""
+        return self.drops_all or self.kind == FATAL_SEQUENCE or self.detail in _UNCOUNTED
 
     @property
     def waited(self) -> bool:

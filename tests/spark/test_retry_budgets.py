@@ -214,6 +214,35 @@ def test_what_is_joined(spark, tmp_path):
     assert by_client["cut-off"]["quiet_at"] == NOON + timedelta(seconds=75)
 
 
+def test_when_the_error_counter_is_believed(spark, tmp_path):
+    """Only while every process's counter stands still, and no batch went uncounted."""
+    alone = {"attempts_left": None, "correlation_id": None, "topic": None, "partition": None}
+    lines, configs, metrics = [], [], []
+    for client in ("fine", "two", "fell", "closed"):
+        lines.append(retry(NOON, MAX - 1, 1, client_id=client, event_key=client))
+        configs.append(config(NOON - timedelta(days=1), client))
+        for n in range(-2, 12):
+            when = NOON + timedelta(seconds=15 * n)
+            total = 0.0 if client == "fell" and n > 2 else 3.0
+            more = {"client_id": client, "series": client}
+            metrics.append(sample("record-error-total", when, total, 0.0, **more))
+            if client == "two":
+                more |= {"series": "second", "instance": "app1:7072"}
+                up = 7.0 if n == 9 else 0.0
+                metrics.append(sample("record-error-total", when, 3.0, up, **more))
+    lines.append(
+        retry(NOON + timedelta(seconds=5), 0, 2, client_id="closed", kind="send_failed",
+              event_key="x", detail="fatal_abort", error=None, **alone)
+    )  # fmt: skip
+    lake = Lake(tmp_path)
+    add(lake, spark, {
+        PRODUCER_EVENTS.name: lines, CLIENT_CONFIGS.name: configs, CLIENT_METRICS.name: metrics,
+    })  # fmt: skip
+    run(lake, spark)
+    ended = {r["client_id"]: r["ended_by"] for r in table_of(lake)}
+    assert ended == {"fine": "recovered", "two": None, "fell": None, "closed": "ended_unknown"}
+
+
 def test_metrics_without_chains_touch_nothing(spark, tmp_path):
     lake = Lake(tmp_path)
     add(lake, spark, {CLIENT_METRICS.name: [sample("record-error-total", NOON, 5.0, 5.0)]})

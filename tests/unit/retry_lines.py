@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pipelines.rules.backoff import backoff
+from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import INFINITE_RETRIES, ProducerSettings, Sign
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -21,7 +23,12 @@ DEFAULTS = ProducerSettings(
     client_version="4.3.1",
 )
 FIVE = ProducerSettings(**{**DEFAULTS.__dict__, "retries": 5, "retry_backoff_ms": 500})
+NO_TIMEOUT = replace(FIVE, delivery_timeout_ms=None)
 MAX = INFINITE_RETRIES
+
+
+def at(second: float) -> datetime:
+    return NOON + timedelta(seconds=second)
 
 
 def line(
@@ -45,6 +52,9 @@ def line(
         error=error,
         origin=origin,
     )
+
+
+SPENT = [line(0, 4, 1), line(1, 3, 2), line(2, 2, 3), line(3, 1, 4), line(4, 0, 5)]
 
 
 def simulate(seed: int, batches: int, config: ProducerSettings) -> tuple[list[Sign], list[int]]:
@@ -75,3 +85,18 @@ def simulate(seed: int, batches: int, config: ProducerSettings) -> tuple[list[Si
         for position, (when, _, attempt) in enumerate(sorted(sent))
     ]
     return signs, lengths
+
+
+def expiry(second: float, elapsed_s: float, partition: int = 3, key: str = "x") -> Sign:
+    return Sign(f"expiry{second}{key}", "expired", at(second), "orders", partition, records=12,
+                elapsed_ms=round(elapsed_s * 1000), error="TimeoutException")  # fmt: skip
+
+
+def counter(*grown: float, step: float = 15, until: float = 180) -> list[CounterSample]:
+    """Samples every *step* seconds; the counter moves in those that hold an instant of *grown*."""
+    samples, now = [], -30.0
+    while now < until:
+        up = sum(7.0 for g in grown if now < g <= now + step)
+        samples.append(CounterSample(f"m{now}", at(now), at(now + step), up))
+        now += step
+    return samples

@@ -9,16 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.rules.audit_trail import Audits
+from pipelines.rules.backoff import backoffs
 from pipelines.rules.budget import Budget, BudgetState, budgets_of, critical_at, state_of, urgency
 from pipelines.rules.error_counter import CounterSample
 from pipelines.rules.retry_signs import ProducerSettings, Sign
-from tests.unit.audited import Message, seen, verifiable
-from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
-
-
-def at(second: float) -> datetime:
-    return NOON + timedelta(seconds=second)
+from tests.unit.retry_lines import (
+    DEFAULTS,
+    FIVE,
+    MAX,
+    NO_TIMEOUT,
+    NOON,
+    SPENT,
+    at,
+    counter,
+    expiry,
+    line,
+    simulate,
+)
 
 
 def seconds(when: datetime | None) -> float | None:
@@ -28,7 +35,6 @@ def seconds(when: datetime | None) -> float | None:
 OLD = ProducerSettings("config", retries=3, request_timeout_ms=30_000, linger_ms=0,
                        retry_backoff_ms=100, client_version="2.0.1")  # fmt: skip
 SHORT = replace(DEFAULTS, delivery_timeout_ms=20_000)
-NO_TIMEOUT = replace(FIVE, delivery_timeout_ms=None)
 
 ENDS = {
     # settings, lines -> earliest, latest, axis, confidence of the first chain
@@ -121,131 +127,6 @@ def test_what_is_not_known_is_said_with_what_would_settle_it() -> None:
     assert state_of(budget, at(1)) is BudgetState.UNKNOWN
 
 
-def expiry(second: float, elapsed_s: float, partition: int = 3, key: str = "x") -> Sign:
-    return Sign(f"expiry{second}{key}", "expired", at(second), "orders", partition, records=12,
-                elapsed_ms=round(elapsed_s * 1000), error="TimeoutException")  # fmt: skip
-
-
-def counter(*grown: float, step: float = 15, until: float = 180) -> list[CounterSample]:
-    """Samples every *step* seconds; the counter moves in those that hold an instant of *grown*."""
-    samples, now = [], -30.0
-    while now < until:
-        up = sum(7.0 for g in grown if now < g <= now + step)
-        samples.append(CounterSample(f"m{now}", at(now), at(now + step), up))
-        now += step
-    return samples
-
-
-def audited(fate: str, told: float, until: float = 300, partition: int = 3) -> Audits:
-    """A message every second; those of the 20 s before noon and of the minute after meet a fate."""
-    before = [Message(n, n - 100.0, "acked", n - 99.9) for n in range(80)]
-    burning = [
-        Message(80 + n, n - 20.0, fate, max(told, n - 20.0 + 119), partition) for n in range(80)
-    ]
-    return Audits(seen([*before, *burning], until))
-
-
-ONE = [line(0, MAX - 1, 1), line(0.1, MAX - 2, 2)]
-TWO = [*ONE, line(50, MAX - 1, 9), line(50.1, MAX - 2, 10)]
-SPENT = [line(0, 4, 1), line(1, 3, 2), line(2, 2, 3), line(3, 1, 4), line(4, 0, 5)]
-FAILED = Sign("f", "send_failed", at(5), "orders", -1, error="NotEnoughReplicasException")
-
-ENDINGS = {
-    # settings, signs, error counter, audits -> how each chain ended
-    "no evidence": (DEFAULTS, ONE, [], [], [None]),
-    "an expiry line": (DEFAULTS, [*ONE, expiry(119.9, 119.95)], [], [], ["exhausted"]),
-    "the same line for each record": (
-        DEFAULTS, [*TWO, *(expiry(119.9, 119.95, key=str(n)) for n in range(12))], [], [],
-        ["exhausted", None]),
-    "an expiry line of another partition": (
-        DEFAULTS, [*ONE, expiry(119.9, 119.95, partition=4)], [], [], [None]),
-    "an expiry line of a batch created after the first retry": (
-        DEFAULTS, [*ONE, expiry(130, 120)], [], [], [None]),
-    "the second of two batches expired": (
-        DEFAULTS, [*TWO, expiry(169.9, 119.95)], [], [], [None, "exhausted"]),
-    "the last attempt failed": (FIVE, [*SPENT, FAILED], [], [], ["exhausted"]),
-    "another error failed": (
-        FIVE, [*SPENT, replace(FAILED, error="RecordTooLargeException")], [], [], [None]),
-    "a failure while attempts were left": (FIVE, [*SPENT[:3], FAILED], [], [], [None]),
-    "0 left and nothing more": (FIVE, SPENT, [], [], [None]),
-    "the producer started its numbers anew when the time was over": (
-        DEFAULTS, [*ONE, Sign("r", "sequence_reset", at(121), "orders", 3)], [], [],
-        ["exhausted"]),
-    "it started them anew for an earlier batch": (
-        DEFAULTS, [*ONE, Sign("r", "sequence_reset", at(60), "orders", 3)], [], [], [None]),
-    "the counter did not move": (DEFAULTS, ONE, counter(), [], ["recovered"]),
-    "the counter moved at the end": (DEFAULTS, ONE, counter(120), [], ["exhausted"]),
-    "the counter moved before the end could come": (DEFAULTS, ONE, counter(20), [], [None]),
-    "the counter was not seen until the end": (DEFAULTS, ONE, counter(until=80), [], [None]),
-    "the counter was not seen for a while": (
-        DEFAULTS, ONE, [s for s in counter() if s.at != at(60)], [], [None]),
-    "the counter moved, and two chains may be it": (
-        DEFAULTS, [*ONE, line(0.05, MAX - 1, 5, partition=4)], counter(120), [], [None, None]),
-    "the audit has every record acknowledged": (
-        DEFAULTS, ONE, [], audited("acked", 40), ["recovered"]),
-    "the audit has records failed": (
-        DEFAULTS, ONE, [], audited("indeterminate", 40), ["exhausted"]),
-    "they were refused": (DEFAULTS, ONE, [], audited("failed", 40), ["exhausted"]),
-    "the audit has records of another partition": (
-        DEFAULTS, ONE, [], audited("acked", 40, partition=4), [None]),
-    "the audit has some of both": (
-        DEFAULTS, ONE, [],
-        Audits(seen([Message(0, -5, "acked", 40), Message(1, -1, "indeterminate", 119)], 300)),
-        [None]),
-    "the audit still has records open": (
-        DEFAULTS, ONE, [], Audits(seen([Message(0, -5, "acked", 40), Message(1, -1)], 300)),
-        [None]),
-    "the audit has not reported since": (DEFAULTS, ONE, [], audited("acked", 40, -1), [None]),
-    "every record was acknowledged before the last sign": (
-        DEFAULTS, [*ONE, line(1.5, MAX - 3, 3)], [],
-        Audits(seen([Message(0, -5, "acked", 1)], 300)), [None]),
-    "an audit of answers alone": (
-        DEFAULTS, ONE, [],
-        Audits(verifiable([Message(n, n - 20, "acked", n + 20) for n in range(300)], 300)),
-        ["recovered"]),
-    "an audit of answers alone, before its time is over": (
-        DEFAULTS, ONE, [],
-        Audits(verifiable([Message(n, n - 20, "acked", n + 20) for n in range(300)], 125)),
-        [None]),
-    "an exception line outweighs the audit": (
-        DEFAULTS, [*ONE, expiry(119.9, 119.95)], [], audited("acked", 40), ["exhausted"]),
-    "the audit outweighs the counter": (
-        DEFAULTS, ONE, counter(120), audited("acked", 40), ["recovered"]),
-    "an audit beyond what is read of a chain": (
-        replace(DEFAULTS, delivery_timeout_ms=3_600_000), ONE, [], audited("acked", 40), [None]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", ENDINGS)
-def test_how_it_ended(case: str) -> None:
-    config, signs, errors, audits, expected = ENDINGS[case]
-    given = audits or None
-    assert [b.ended_by for b in budgets_of(signs, [config], errors, given)] == expected
-
-
-def test_a_restart_of_the_client_ends_its_chains_without_a_verdict() -> None:
-    again = replace(DEFAULTS, since=at(10), origin="app.log")
-    other = replace(DEFAULTS, since=at(10), origin="other.log")
-    assert [b.ended_by for b in budgets_of(ONE, [DEFAULTS, again])] == ["restarted"]
-    assert [b.ended_by for b in budgets_of(ONE, [DEFAULTS, other])] == [None]
-
-
-def test_records_at_stake_come_from_the_audit() -> None:
-    audits = audited("acked", 40)
-    assert budgets_of(ONE, [DEFAULTS], audits=audits)[0].records_at_stake == 20
-    later = [*ONE, line(10.1, MAX - 3, 3)]
-    assert budgets_of(later, [DEFAULTS], audits=audits)[0].records_at_stake == 30
-    assert budgets_of(ONE, [DEFAULTS])[0].records_at_stake is None
-
-
-def test_an_end_by_the_audit_names_its_reports() -> None:
-    (budget,) = budgets_of(ONE, [DEFAULTS], audits=audited("indeterminate", 40))
-    assert "records of then failed, none acknowledged" in budget.because
-    assert any(key.startswith("audit/s/orders--1/indeterminate/") for key in budget.evidence)
-    assert budget.ended_at is not None
-    assert at(99) <= budget.ended_at <= at(130)
-
-
 def test_records_at_stake_from_metrics_are_records_per_retry_line() -> None:
     lines = [line(n + 0.5, MAX - 1 - n, n + 1) for n in range(20)]
     retried = [CounterSample(f"r{n}", at(n - 5), at(n), 5 * 12.0) for n in range(0, 30, 5)]
@@ -305,7 +186,11 @@ def open_budget(lines: list[Sign], config: ProducerSettings) -> dict[datetime, B
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([DEFAULTS, FIVE, NO_TIMEOUT]))
 def test_a_budget_never_grows_without_a_new_batch(seed, batches, config) -> None:
-    """Line by line: attempts only fall, and the late end never moves later."""
+    """Line by line: attempts only fall, the late end never moves later.
+
+    The early end never moves earlier. It moves later only by a line of its own, only where attempts
+    end first, and by no more than that retry took beyond its quickest: time that is spent.
+    """
     signs, _ = simulate(seed, batches, config)
     before: dict[datetime, Budget] = {}
     for count in range(1, len(signs) + 1):
@@ -315,8 +200,19 @@ def test_a_budget_never_grows_without_a_new_batch(seed, batches, config) -> None
             new = now[opened_at]
             assert (new.attempts_left or 0) <= (old.attempts_left or 0)
             assert new.exhausts_at_latest <= old.exhausts_at_latest
-            assert new.exhausts_at_earliest >= old.exhausts_at_earliest
+            later = new.exhausts_at_earliest - old.exhausts_at_earliest
+            assert timedelta(0) <= later <= spent_beyond_the_quickest(old, new, config)
         before = now
+
+
+def spent_beyond_the_quickest(old: Budget, new: Budget, config: ProducerSettings) -> timedelta:
+    """By how much the retries between two states of a budget were slower than they could be."""
+    if new.last_at == old.last_at or old.exhausted_by != "attempts":
+        return timedelta(0)
+    left_before, left = old.attempts_left, new.attempts_left
+    quickest = backoffs(config, config.retries - left_before, left_before - left).lowest
+    printed = timedelta(microseconds=10)  # instants are kept to the microsecond
+    return new.last_at - old.last_at - timedelta(milliseconds=quickest) + printed
 
 
 @settings(max_examples=30, deadline=None)
@@ -324,6 +220,12 @@ def test_a_budget_never_grows_without_a_new_batch(seed, batches, config) -> None
 def test_the_order_of_the_evidence_does_not_matter(seed, batches, rng) -> None:
     signs, _ = simulate(seed, batches, DEFAULTS)
     signs = [*signs, expiry(119.9, 119.95), expiry(200, 119.95)]
+    signs += [
+        Sign(f"{kind}{second}", kind, at(second), "orders", 3, error="NotEnoughReplicasException",
+             origin="app.log")
+        for second in (90.0, 125.0, 260.0)
+        for kind in ("send_failed", "invalid_metadata", "sequence_reset", "dropped_at_close")
+    ]  # fmt: skip
     errors = counter(120, 200, until=400)
     expected = budgets_of(signs, [DEFAULTS], errors)
     rng.shuffle(signs)

@@ -12,6 +12,7 @@ from pipelines.rules.budget import Budget
 from pipelines.rules.client_budgets import (
     AUDIT,
     CONFIG,
+    ERRORS,
     EVENT,
     ClientHour,
     Leaders,
@@ -138,3 +139,37 @@ def test_the_only_audit_of_a_client_id_is_of_its_only_host(host):
     assert budgets([LINE, *audit(reports)])["app1"].ended_by == "recovered"
     second = seen(ACKED, 60, session="t", settings={**SAID, "host": "pod-8"})
     assert budgets([LINE, *audit([*reports, *second])])["app1"].ended_by is None
+
+
+def totals(port: int, grown_at: float | None = None, fell_at: float | None = None) -> list[dict]:
+    """record-error-total of one process, every 15 s."""
+    found = []
+    for second in range(-30, 180, 15):
+        grew = grown_at is not None and second - 15 < grown_at <= second
+        found.append(
+            row(tag=ERRORS, key=f"prom/series{port}/{second}", at=NOON + timedelta(seconds=second),
+                instance=f"app1:{port}", elapsed_ms=15_000, value=7.0 if grew else 0.0,
+                total=0.0 if fell_at is not None and second > fell_at else 3.0)
+        )  # fmt: skip
+    return found
+
+
+CLOSED = row(tag=EVENT, key="s/f/10", kind="dropped_at_close", detail="force_close", host="app1",
+             at=NOON + timedelta(seconds=5))  # fmt: skip
+ABORTED = {**CLOSED, "kind": "send_failed", "detail": "fatal_abort"}
+COUNTED = {
+    # rows -> how it ended
+    "its counter did not move": (totals(7071), "recovered"),
+    "nor that of a second process": ([*totals(7071), *totals(7072)], "recovered"),
+    "that of a second process moved": ([*totals(7071), *totals(7072, grown_at=120)], None),
+    "it fell: the process was started anew": (totals(7071, fell_at=30), None),
+    "it was closed by force": ([*totals(7071), CLOSED], "ended_unknown"),
+    "it dropped its batches": ([*totals(7071), ABORTED], "ended_unknown"),
+}
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_what_the_error_counter_proves(case):
+    rows, expected = COUNTED[case]
+    found = budgets([LINE, *rows], **{"delivery.timeout.ms": "120000", "linger.ms": "5"})
+    assert found["app1"].ended_by == expected

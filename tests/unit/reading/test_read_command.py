@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from acktrail.cli import main
@@ -96,3 +97,45 @@ def test_utf16_needs_no_mark(tmp_path):
         file.write_bytes((LINE * 40).encode(encoding))
         done = CliRunner().invoke(main, ["read", str(file), "--format", "json"])
         assert len(done.stdout.splitlines()) == 40, encoding
+
+
+def alone(second: str, partition: int = 3, client: str = "p", stamp: str | None = None) -> str:
+    time = f"[2024-05-01 12:00:{second}] " if stamp is None else stamp
+    return (
+        f"{time}WARN [Producer clientId={client}] Received invalid metadata error in produce "
+        f"request on partition orders-{partition} due to org.apache.kafka.common.errors."
+        "NotLeaderOrFollowerException: For requests intended only for the leader. Going to request "
+        "metadata update now (org.apache.kafka.clients.producer.internals.Sender)\n"
+    )
+
+
+MOVED = LINE.replace("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER")
+PAIRS = {
+    # log -> detail of its invalid-metadata line
+    "beside its retry": (MOVED + alone("10,421"), "invalid_metadata"),
+    "a line between them": (MOVED + NOISE + alone("11,420"), "invalid_metadata"),
+    "nothing before it": (alone("10,421"), "unpaired"),
+    "too long after it": (MOVED + alone("11,421"), "unpaired"),
+    "before its retry": (alone("10,419") + MOVED, "unpaired"),
+    "after a retry of another partition": (MOVED + alone("10,421", partition=4), "unpaired"),
+    "after a retry of another client": (MOVED + alone("10,421", client="q"), "unpaired"),
+    "after a retry for another error": (LINE + alone("10,421"), "unpaired"),
+    "no time is printed": (alone("", stamp=""), "invalid_metadata"),
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_an_answer_that_was_not_retried_is_unpaired(tmp_path, case):
+    text, detail = PAIRS[case]
+    log = tmp_path / "app.log"
+    log.write_text(text)
+    events = map(json.loads, read(log, "--format", "json").splitlines())
+    assert [e["detail"] for e in events if e["kind"] == "invalid_metadata"] == [detail]
+
+
+def test_each_file_is_paired_by_itself(tmp_path):
+    first, second = tmp_path / "a.log", tmp_path / "b.log"
+    first.write_text(MOVED)
+    second.write_text(alone("10,421"))
+    events = [json.loads(ln) for ln in read(first, second, "--format", "json").splitlines()]
+    assert [e["detail"] for e in events] == ["produce_retry", "unpaired"]
