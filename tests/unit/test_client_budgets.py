@@ -12,6 +12,7 @@ from pipelines.rules.budget import Budget
 from pipelines.rules.client_budgets import (
     AUDIT,
     CONFIG,
+    ERRORS,
     EVENT,
     ClientHour,
     Leaders,
@@ -138,3 +139,17 @@ def test_the_only_audit_of_a_client_id_is_of_its_only_host(host):
     assert budgets([LINE, *audit(reports)])["app1"].ended_by == "recovered"
     second = seen(ACKED, 60, session="t", settings={**SAID, "host": "pod-8"})
     assert budgets([LINE, *audit([*reports, *second])])["app1"].ended_by is None
+
+
+def grown(host: str, instance: str) -> dict:
+    """A sample in which errors grew after the budget of LINE had ended."""
+    return row(tag=ERRORS, key=f"m/{instance}", at=NOON + timedelta(seconds=125), value=3.0,
+               elapsed_ms=10_000, host=host, instance=instance)  # fmt: skip
+
+
+def test_a_sample_is_of_the_host_that_the_alias_rules_name():
+    elsewhere = {**LINE, "host": "app2", "key": "s/g/9"}
+    settings = [printed(-90, 120_000), printed(-90, 120_000, "app2")]
+    samples = [grown("app1", "10.0.0.7:9404"), {**grown("app2", "10.0.0.8:9404"), "value": 0.0}]
+    found = budgets([LINE, elsewhere, *settings, *samples])
+    assert (found["app1"].ended_by, found["app2"].ended_by) == ("exhausted", None)
