@@ -252,3 +252,41 @@ def test_a_client_known_from_audits_alone_has_no_host_to_look_for(spark):
     columns = ["cluster", "client_id", "evidence", "host"]
     named = spark.createDataFrame([("c", "p-9", "audits", "")], columns)
     assert [row["host"] for row in _meet(named).collect()] == [""]
+
+
+def test_growth_across_nan_is_the_same_in_any_split(spark, tmp_path):
+    """Numbers, NaN and a restart on both sides of two hours, dealt out to three runs."""
+    nan = float("nan")
+    values = [5.0, nan, 9.0, nan, nan, 2.0, nan, 7.0, nan, nan, nan, 8.0]
+    total, failed = SAMPLES[0][1], "kafka_server_brokertopicmetrics_failedproducerequests_total"
+    samples = [
+        _sample(name, metric, labels, 20 * n, value)
+        for n, value in enumerate(values)
+        for name, metric, labels in (
+            ("a", total, {"client_id": "p-1"}),
+            ("d", failed, {}),
+            *([("e", failed, {"topic": "orders"})] if n > 4 else []),
+        )
+    ]
+    jobs = jobs_named(("client_metrics", "broker_metrics"))
+    found = {}
+    for name, parts in (
+        ("whole", [samples]),
+        ("split", [samples[2::3], samples[::3], samples[1::3]]),
+    ):
+        lake = Lake(tmp_path / name)
+        for part in parts:
+            lake.append(METRIC_SAMPLES, rows(METRIC_SAMPLES, part))
+            for job in jobs:
+                runner.run(job, lake, lambda: spark, AT)
+        found[name] = [
+            sorted((r["series"], r["at"], r["increase"], r["elapsed_ms"]) for r in lake.read(j.output).to_pylist())
+            for j in jobs
+        ]  # fmt: skip
+    assert found["split"] == found["whole"]
+    grown = {at: (by, ms) for series, at, by, ms in found["whole"][0] if by is not None}
+    assert grown == {
+        AT + timedelta(minutes=40): (4.0, 2_400_000),
+        AT + timedelta(minutes=100): (2.0, 3_600_000),  # the number before is just an hour old
+        AT + timedelta(minutes=140): (5.0, 2_400_000),
+    }
