@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TextIO
 
 MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
@@ -53,6 +53,11 @@ def moment(value: datetime) -> str:
     """UTC with milliseconds and a Z."""
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
     return aware.astimezone(UTC).strftime(MOMENT)[:-3] + "Z"
+
+
+def seconds_until(end: datetime | None, as_of: datetime) -> int | None:
+    """Whole seconds until *end*; 0 once it may have come."""
+    return None if end is None else max(0, int((end - as_of) / timedelta(seconds=1)))
 
 
 def text(value: Any) -> str:

@@ -14,7 +14,8 @@ from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
 from acktrail.lake import Lake
 from acktrail.window import hour_of
 from pipelines.rules.budget import Budget
-from pipelines.rules.fleet import LONG, Burning, Front, Growth, Level, fronts_of
+from pipelines.rules.burn import LONG, Growth
+from pipelines.rules.fleet import Burning, Front, Level, Measured, fronts_of
 
 _BUDGET = tuple(f.name for f in fields(Budget))
 _CLIENT = ("record-retry-total", "record-error-total")
@@ -46,25 +47,40 @@ def read_fronts(lake: Lake, burning: list[Burning], as_of: datetime) -> list[Fro
     """The fleet view of *burning* at *as_of*, with an hour of metrics."""
     if not burning:
         return []
-    client = [_growth(r, "client_id") for r in _samples(lake, CLIENT_METRICS, _CLIENT, as_of)]
+    clients = _samples(lake, CLIENT_METRICS, _CLIENT, as_of)
     rows = _samples(lake, BROKER_METRICS, (*_BROKER, _GAUGE), as_of)
-    produce = [r for r in rows if r.get("request") in (None, "Produce")]
-    broker = [_growth(r, "broker") for r in produce if r["metric"] in _BROKER]
-    levels = [
-        Level(r["cluster"], str(r["broker"]), r["metric"], _utc(r["at"]), r["value"])
-        for r in rows
-        if r["metric"] == _GAUGE and r["value"] is not None
-    ]
-    return fronts_of(burning, client, broker, levels, as_of)
+    produce = [r for r in rows if r["request"] in (None, "Produce") and r["metric"] in _BROKER]
+    measured = Measured(
+        clients=[_growth(r, r["client_id"] or "", r["host"] or "") for r in clients if _grew(r)],
+        brokers=[_growth(r, _broker(r)) for r in produce if _grew(r)],
+        levels=[
+            Level(r["cluster"], _broker(r), r["metric"], _utc(r["at"]), r["value"])
+            for r in rows
+            if r["metric"] == _GAUGE and r["value"] is not None
+        ],
+    )
+    return fronts_of(burning, measured, as_of)
 
 
-def _growth(row: dict[str, Any], who: str) -> Growth:
+def _broker(row: dict[str, Any]) -> str:
+    """The broker's id; its target where no id is known."""
+    return str(row["instance"] or "") if row["broker"] is None else str(row["broker"])
+
+
+def _grew(row: dict[str, Any]) -> bool:
+    """Whether the growth is known, and its time: what is not is no zero."""
+    return row["increase"] is not None and bool(row["elapsed_ms"])
+
+
+def _growth(row: dict[str, Any], who: str, host: str = "") -> Growth:
     return Growth(
         cluster=row["cluster"],
-        who=str(row[who] if row[who] is not None else ""),
+        who=who,
         metric=row["metric"],
         at=_utc(row["at"]),
-        increase=row["increase"] or 0.0,
+        increase=row["increase"],
+        elapsed=timedelta(milliseconds=row["elapsed_ms"]),
+        host=host,
         error=row.get("error") or "",
     )
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from acktrail.commands.options import as_of_option, format_option, lake_to_ask, settings_options
-from acktrail.output import write_rows
+from acktrail.output import seconds_until, write_rows
 from acktrail.settings import Loaded
 
 if TYPE_CHECKING:
-    from pipelines.rules.fleet import Burning, Front
+    from pipelines.rules.fleet import Burning
 
 _TEXT = ("state", "ends_in_s", "client", "where", "error", "broker", "left", "stake", "because")
 _FULL = (
@@ -24,17 +24,15 @@ _FULL = (
     "confidence", "error", "retriable", "category", "node", "records_at_stake", "ended_at",
     "ended_by", "because", "unknown", "evidence",
 )  # fmt: skip
-_FLEET = (
-    "cluster", "broker", "error", "producers", "chains", "critical", "first_exhausts_in_s",
-    "records_at_stake", "retries_5m_per_s", "retries_1h_per_s", "errors_5m_per_s",
-    "errors_1h_per_s", "failed_produce_5m_per_s", "failed_produce_1h_per_s",
-    "answered_5m_per_s", "answered_1h_per_s", "under_min_isr", "sentence",
-)  # fmt: skip
 
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also those that are over.")
-@click.option("--fleet", is_flag=True, help="One line per broker and error, with burn rates.")
+@click.option(
+    "--fleet",
+    is_flag=True,
+    help="By broker and error: burn rates of each producer, and what brokers say.",
+)
 @click.option("--hours", default=24.0, show_default=True, help="How far back chains are read.")
 @as_of_option
 @format_option
@@ -54,13 +52,13 @@ def command(
         acktrail budgets --lake ./lake --fleet
     """
     from acktrail.commands.budget_rows import look_back, read_budgets, read_fronts
+    from acktrail.commands.fleet_output import write_fleet
     from acktrail.contracts.gold import RETRY_BUDGETS
 
     lake = lake_to_ask(loaded, RETRY_BUDGETS)
     found = read_budgets(lake, as_of - look_back(hours), as_of)
     if fleet:
-        fronts = read_fronts(lake, found, as_of)
-        _print_fleet(fronts, as_of, output)
+        write_fleet(read_fronts(lake, found, as_of), as_of, output)
         return
     _print(found, as_of, everything, output)
 
@@ -88,7 +86,7 @@ def _row(one: Burning, as_of: datetime) -> dict[str, Any]:
     return {
         **asdict(budget),
         "state": state_of(budget, as_of).value,
-        "ends_in_s": _seconds(budget.exhausts_at_earliest, as_of),
+        "ends_in_s": seconds_until(budget.exhausts_at_earliest, as_of),
         "cluster": one.cluster,
         "host": one.host,
         "client_id": one.client_id,
@@ -98,58 +96,4 @@ def _row(one: Burning, as_of: datetime) -> dict[str, Any]:
         "left": budget.attempts_left,
         "stake": budget.records_at_stake,
         "because": said,
-    }
-
-
-def _seconds(end: datetime | None, as_of: datetime) -> int | None:
-    """Whole seconds until *end*; 0 once it may have come."""
-    return None if end is None else max(0, int((end - as_of) / timedelta(seconds=1)))
-
-
-def _print_fleet(fronts: Sequence[Front], as_of: datetime, output: str) -> None:
-    if output != "text":
-        write_rows([_fleet_row(front, as_of) for front in fronts], _FLEET, output)
-        return
-    if not fronts:
-        click.echo("No producer burns its budget.")
-    for front in fronts:
-        click.echo(front.sentence)
-        for name, rates in (
-            ("retries", front.retries),
-            ("errors", front.errors),
-            ("failed produce requests", front.failed_produce),
-            (f"answered {front.error}", front.answered_with_error),
-        ):
-            if rates.long_per_s is not None or rates.short_per_s is not None:
-                short, long = _rate(rates.short_per_s), _rate(rates.long_per_s)
-                click.echo(f"  {name:<32} {short}/s over 5 min, {long}/s over 1 h")
-        shown = ", ".join(front.producers[:10])
-        more = f" and {len(front.producers) - 10} more" if len(front.producers) > 10 else ""
-        click.echo(f"  {'producers':<32} {shown}{more}")
-
-
-def _rate(value: float | None) -> str:
-    return "?" if value is None else f"{value:.2f}"
-
-
-def _fleet_row(front: Front, as_of: datetime) -> dict[str, Any]:
-    return {
-        "cluster": front.cluster,
-        "broker": front.broker,
-        "error": front.error,
-        "producers": list(front.producers),
-        "chains": front.chains,
-        "critical": front.critical,
-        "first_exhausts_in_s": _seconds(front.first_exhausts_at, as_of),
-        "records_at_stake": front.records_at_stake,
-        "retries_5m_per_s": front.retries.short_per_s,
-        "retries_1h_per_s": front.retries.long_per_s,
-        "errors_5m_per_s": front.errors.short_per_s,
-        "errors_1h_per_s": front.errors.long_per_s,
-        "failed_produce_5m_per_s": front.failed_produce.short_per_s,
-        "failed_produce_1h_per_s": front.failed_produce.long_per_s,
-        "answered_5m_per_s": front.answered_with_error.short_per_s,
-        "answered_1h_per_s": front.answered_with_error.long_per_s,
-        "under_min_isr": front.under_min_isr,
-        "sentence": front.sentence,
     }

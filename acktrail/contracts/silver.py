@@ -23,6 +23,16 @@ _HOUR = Column(
     required=True,
 )
 
+_INCREASE = Column(
+    "increase", "double", "For totals: growth since the number before, resets counted from 0."
+)
+_GROWN_IN = Column(
+    "elapsed_ms",
+    "long",
+    "For totals: the time of that growth; of a series that began with its first event, since the "
+    "target's samples before it.",
+)
+
 _EVENT_COLUMNS = (
     _CLUSTER,
     _EVENT_KEY,
@@ -186,12 +196,8 @@ CLIENT_METRICS = Table(
         Column("metric", "string", "Canonical name, e.g. record-error-total.", required=True),
         Column("at", "timestamp", "Time of the sample.", required=True),
         Column("value", "double", "The value; null where it was not a number."),
-        Column(
-            "increase",
-            "double",
-            "For totals: growth since the sample before, resets counted from 0.",
-        ),
-        Column("elapsed_ms", "long", "For totals: time since the sample before."),
+        _INCREASE,
+        _GROWN_IN,
         Column("rate_per_s", "double", "increase / elapsed; for rates, the value."),
         _HOUR,
     ),
@@ -209,7 +215,7 @@ BROKER_METRICS = Table(
         Column("source", "string", "Name of the source.", required=True),
         Column("series", "string", "Series of the sample.", required=True),
         Column("instance", "string", "Target the sample came from."),
-        Column("broker", "long", "Broker id, from a label or an alias rule."),
+        Column("broker", "long", "Broker id, from an alias rule, a label or the target's name."),
         Column("topic", "string", "Topic; null for all topics together."),
         Column("request", "string", "Request kind, for errors by request."),
         Column("error", "string", "Error code name, for errors by request."),
@@ -218,12 +224,8 @@ BROKER_METRICS = Table(
         ),
         Column("at", "timestamp", "Time of the sample.", required=True),
         Column("value", "double", "The value; null where it was not a number."),
-        Column(
-            "increase",
-            "double",
-            "For totals: growth since the sample before, resets counted from 0.",
-        ),
-        Column("elapsed_ms", "long", "For totals: time since the sample before."),
+        _INCREASE,
+        _GROWN_IN,
         Column("rate_per_s", "double", "increase / elapsed; for rates, the value."),
         _HOUR,
     ),

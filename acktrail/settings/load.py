@@ -129,5 +129,5 @@ def _explain(error: ValidationError, path: Path) -> str:
         if problem["type"] == "extra_forbidden":
             lines.append(f"  {where}: there is no such setting")
         else:
-            lines.append(f"  {where}: {problem['msg']}")
+            lines.append(f"  {where}: {problem['msg'].removeprefix('Value error, ')}")
     return f"The settings ({path}, ACKTRAIL_*, --set) are wrong:\n" + "\n".join(lines)

@@ -5,7 +5,10 @@ Only commands build Settings; everything below receives the values it needs, not
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from acktrail.settings.alerts import AlertSettings
 from acktrail.settings.sources import SourceSettings
@@ -53,16 +56,47 @@ class SparkSettings(Strict):
     conf: dict[str, str] = Field(default_factory=dict)
 
 
-class AliasRule(Strict):
-    """A rule that names the host of a log file or a metrics target.
+_NAMES = ("host", "client_id", "broker")
+"""What an alias rule can give."""
 
-    *match* is a regular expression over the value of *field*; the names may use its groups.
+
+def _text_of_number(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class AliasRule(Strict):
+    """A rule that names the host, client id or broker of a log file, a target or an audit session.
+
+    *match* is a regular expression over the value of *field*; the names may use its groups. An
+    empty *broker* says that no id is to be read from the target's name.
     """
 
-    field: str
+    field: str = Field(min_length=1)
     match: str
     host: str | None = None
     client_id: str | None = None
+    broker: Annotated[str | None, BeforeValidator(_text_of_number)] = None
+
+    @model_validator(mode="after")
+    def _can_be_followed(self) -> AliasRule:
+        try:
+            regex = re.compile(self.match)
+        except re.error as error:
+            raise ValueError(f"`match` is no regular expression: {error}") from None
+        given = {n: t for n in _NAMES if (t := getattr(self, n)) is not None}
+        if not given:
+            raise ValueError(f"the rule names nothing: give {', '.join(_NAMES[:-1])} or broker")
+        for name, template in given.items():
+            try:
+                regex.sub(template, "")  # reads the template, whether or not anything matches
+            except (re.error, IndexError) as error:
+                raise ValueError(
+                    f"`{name}` cannot be made from `match`: {error}. It may use the groups of "
+                    r"`match`, as \1 or \g<name>; in TOML put both in single quotes"
+                ) from None
+        if self.broker and "\\" not in self.broker and not self.broker.isdigit():
+            raise ValueError(r"`broker` is a number, or a group of `match` such as \1")
+        return self
 
 
 class Settings(Strict):

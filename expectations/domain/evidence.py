@@ -172,13 +172,19 @@ class ExpectClientsMatchedAcrossSources(DomainExpectation):
     thresholds: ClassVar[dict[str, float]] = {"unmatched_share": 0.05}
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
-        """One finding for each cluster with too many unmatched clients."""
+        """One finding for each cluster with too many unmatched clients.
+
+        Undecided where only one kind of evidence speaks of clients: there is nothing to match.
+        """
+        if not frame.empty and len(_kinds(frame)) < 2:
+            return [self._unmatchable("", frame)]
         found = []
         for cluster, clients in frame.groupby("cluster"):
-            sources = [c for c in ("in_logs", "in_metrics", "in_audits") if clients[c].any()]
+            sources = _kinds(clients)
             if len(sources) < 2:
+                found.append(self._unmatchable(str(cluster), clients))
                 continue
-            alone = clients[clients[sources].sum(axis=1) == 1]
+            alone = clients[clients[[f"in_{s}" for s in sources]].sum(axis=1) == 1]
             share = len(alone) / len(clients)
             if share <= self.limit(clients.head(1), "unmatched_share").iloc[0]:
                 continue
@@ -193,7 +199,7 @@ class ExpectClientsMatchedAcrossSources(DomainExpectation):
                     ends_at=None,
                     because=(
                         f"{len(alone)} of {len(clients)} clients are seen in one source only "
-                        f"({', '.join(s.removeprefix('in_') for s in sources)} are collected): "
+                        f"({', '.join(sources)} are collected): "
                         "add alias rules to the settings."
                     ),
                     count=len(alone),
@@ -202,6 +208,25 @@ class ExpectClientsMatchedAcrossSources(DomainExpectation):
                 )
             )
         return found
+
+    def _unmatchable(self, cluster: str, clients: pd.DataFrame) -> Finding:
+        # The cause is that of every check without this kind: one thing missing is one alert.
+        kinds = _kinds(clients)
+        needs = "logs" if "metrics" in kinds else "metrics"
+        return missing(
+            cluster=cluster,
+            cause=f"no_{needs}",
+            starts_at=self.asked_at,
+            because=f"Clients are seen in {' and '.join(kinds) or 'nothing'} only, so nothing can "
+            f"be matched. Collect {needs} of clients, or name `{needs}` under `not_collected` in "
+            "the policy file.",
+            needs=needs,
+        )
+
+
+def _kinds(clients: pd.DataFrame) -> list[str]:
+    """The kinds of evidence that speak of any of *clients*."""
+    return [kind for kind in ("logs", "metrics", "audits") if clients[f"in_{kind}"].any()]
 
 
 def gap_start(rows: pd.DataFrame, otherwise: datetime) -> datetime:

@@ -16,6 +16,7 @@ from pipelines.arrow_rows import Row, by_key, rows_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.ledger_rows import evidence_rows, in_buckets
 from pipelines.job import Options
+from pipelines.reading.aliases import Aliases, named_session
 from pipelines.rules.accounts import account_block
 from pipelines.rules.bitmaps import union
 from pipelines.rules.block import PRODUCER_TIERS, Block, Placed
@@ -26,6 +27,7 @@ from pipelines.spark_schema import loose
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(DELIVERY_LEDGER)])
 _INSTANTS = {"first_at": "first_ms", "last_at": "last_ms", "settles_at": "settles_ms"}
 _BLOCK_IDS = 1 << 15
+_NAMED = ("client_id", "host")
 _TOLD = (
     *("client_id", "host", "acks", "retries", "delivery.timeout.ms", "message.timeout.ms"),
     *("request.timeout.ms", "linger.ms", "enable.idempotence", "transactional.id"),
@@ -33,19 +35,20 @@ _TOLD = (
 
 
 def balance(
-    inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, _options: Options
+    inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, options: Options
 ) -> DataFrame:
     """Judge every id of the buckets *keys*, and write the accounts."""
+    aliases = Aliases(tuple(options.aliases))
     blocks = in_buckets(inputs["audit_blocks"], keys)
     rows = evidence_rows(inputs, blocks, keys)
     return (
         rows.repartition("cluster", "topic", "slice")
         .sortWithinPartitions("cluster", "topic", "slice", "session")
-        .mapInArrow(_balance, loose(DELIVERY_LEDGER))
+        .mapInArrow(lambda batches: _balance(batches, aliases), loose(DELIVERY_LEDGER))
     )
 
 
-def _balance(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _balance(batches: Iterable[pa.RecordBatch], aliases: Aliases) -> Iterator[pa.RecordBatch]:
     topic, place = TopicEvidence(), ("", "", -1)
     made: list[dict[str, Any]] = []
     for key, rows in by_key(rows_of(batches), ("cluster", "topic", "slice", "session")):
@@ -56,7 +59,8 @@ def _balance(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             topic = topic_of(rows)
             continue
         for account in accounts_of(rows, topic):
-            account |= {"cluster": cluster, "topic": name, "session": session}
+            named = named_session({n: account[n] for n in _NAMED}, session, aliases)
+            account |= {"cluster": cluster, "topic": name, "session": session, **named}
             account["bucket"] = bucket_of(session, account["block"])
             made.append(account)
         if len(made) >= 256:
@@ -74,7 +78,7 @@ def accounts_of(rows: list[Row], topic: TopicEvidence) -> Iterator[dict[str, Any
     for bucket in sorted({number >> 6 for number in blocks}):
         own = {n: block for n, block in blocks.items() if n >> 6 == bucket}
         session = _session(rows, own)
-        named: dict[str, Any] = {k: session.settings.get(k) for k in ("client_id", "host")}
+        named: dict[str, Any] = {k: session.settings.get(k) for k in _NAMED}
         named["settings"] = {k: session.settings[k] for k in _TOLD if k in session.settings}
         if elsewhere and not _addressed(own):
             made = [_forwarded(block) for block in own.values()]

@@ -22,6 +22,7 @@ from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
 from pipelines.arrow_rows import by_key, rows_of
+from pipelines.audit_names import after_aliases
 from pipelines.job import Evidence, Fold, Options
 from pipelines.rules.audit_trail import PRODUCER_TIERS
 from pipelines.rules.client_budgets import (
@@ -227,7 +228,7 @@ def budget_retries(
         .union(_spread(_shaped(samples, _SAMPLE), hours))
         .union(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours))
     )
-    reports = _reports(inputs[AUDIT_REPORTS.name], hours)
+    reports = after_aliases(_reports(inputs[AUDIT_REPORTS.name], hours), options)
     sessions = _sessions(reports, found)
     if sessions:
         evidence = evidence.union(_audits(reports, sessions, hours))

@@ -85,15 +85,15 @@ def _row(event: Event, origin: Origin, aliases: Aliases) -> dict[str, Any]:
     at = instant(event.ts, origin.zone) or origin.shipped_at
     client_id = client_of(event)
     facts = {"path": origin.path, "host": origin.host, "source": origin.source}
-    host, client = aliases.name(facts | {"client_id": client_id})
+    named = aliases.name(facts | {"client_id": client_id})
     row: dict[str, Any] = {name: getattr(event, name) for name in _COMMON}
     row["message"] = None if event.message is None else event.message[:_MESSAGE]
     row |= {
         "cluster": origin.cluster,
         "source": origin.source,
         "record_key": origin.record_key,
-        "host": host or origin.host,
-        "client_id": client or client_id,
+        "host": named.host or origin.host,
+        "client_id": named.client_id or client_id,
         "at": at,
         "hour": UNDATED if at is None else hour_of(at),
     }

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from acktrail.contracts.vocabulary import Tier
 from acktrail.wire import Report, report_of_row
+from pipelines.reading.aliases import host_of
 from pipelines.reading.errors import retriable
 from pipelines.rules.audit_trail import Audits
 from pipelines.rules.budget import Budget, budgets_of
@@ -129,7 +130,7 @@ def _hosts_of_queues(queues: Sequence[Mapping[str, Any]], hosts: Sequence[str]) 
     """Where a client is known by its metrics alone, its target stands for the host."""
     if len(hosts) == 1:
         return set()
-    return {_host_part(r["instance"]) for r in queues} - set(hosts) if not hosts else set()
+    return {_measured_on(r) for r in queues} - set(hosts) if not hosts else set()
 
 
 def _is_of(
@@ -139,14 +140,15 @@ def _is_of(
     all_rows: Sequence[Mapping[str, Any]],
 ) -> bool:
     """Whether a sample is of this host's client: the only one there is, or the same name."""
-    target = _host_part(row["instance"])
+    target = _measured_on(row)
     if target and target == host:
         return True
-    return len(hosts) == 1 and len({_host_part(r["instance"]) for r in all_rows}) == 1
+    return len(hosts) == 1 and len({_measured_on(r) for r in all_rows}) == 1
 
 
-def _host_part(instance: str | None) -> str:
-    return (instance or "").rpartition(":")[0] or (instance or "")
+def _measured_on(row: Mapping[str, Any]) -> str:
+    """The host of a sample: after the alias rules, as lines have it."""
+    return row["host"] or host_of(row["instance"]) or ""
 
 
 def _sign(row: Mapping[str, Any], leaders: Mapping[Place, int]) -> Sign:

@@ -69,14 +69,14 @@ def _row(record: dict[str, Any], aliases: Aliases) -> dict[str, Any] | None:
         return None
     version = record["version"] or None
     facts = {"path": record["path"], "host": record["host"], "source": record["source"]}
-    host, client_id = aliases.name(facts | {"client_id": event.client_id})
+    named = aliases.name(facts | {"client_id": event.client_id})
     row = {
         "cluster": record["cluster"],
         "record_key": f"{record['source']}/{record['file_id']}/{record['position']}",
         "source": record["source"],
-        "host": host or record["host"],
+        "host": named.host or record["host"],
         "role": event.side,
-        "client_id": client_id or event.client_id,
+        "client_id": named.client_id or event.client_id,
         "started_at": instant(event.ts, record["zone"]),
         "client_version": version,
         "settings": event.settings,

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, CLIENTS, PRODUCER_EVENTS
 from acktrail.contracts.vocabulary import Tier
+from pipelines.audit_names import after_aliases
 from pipelines.job import Fold, Options, everything
 
 _INPUTS = (PRODUCER_EVENTS, CLIENT_CONFIGS, CLIENT_METRICS, AUDIT_REPORTS)
@@ -22,7 +23,7 @@ _SEEN = ("logs", "metrics", "audits")
 
 
 def meet_clients(
-    inputs: Mapping[str, DataFrame], _keys: frozenset[str] | None, _options: Options
+    inputs: Mapping[str, DataFrame], _keys: frozenset[str] | None, options: Options
 ) -> DataFrame:
     """Bring the evidence of one producer together."""
     sightings = reduce(
@@ -31,7 +32,7 @@ def meet_clients(
             _sighted(inputs[PRODUCER_EVENTS.name], "logs", "at"),
             _sighted(inputs[CLIENT_CONFIGS.name].where("role = 'producer'"), "logs", "started_at"),
             _sighted(inputs[CLIENT_METRICS.name], "metrics", "at", instance=F.col("instance")),
-            _audited(inputs[AUDIT_REPORTS.name]),
+            _audited(inputs[AUDIT_REPORTS.name], options),
         ),
     )
     named = sightings.groupBy(
@@ -57,10 +58,11 @@ def _sighted(facts: DataFrame, evidence: str, at: str, instance: Column | None =
     )
 
 
-def _audited(reports: DataFrame) -> DataFrame:
+def _audited(reports: DataFrame, options: Options) -> DataFrame:
     alive = reports.where((F.col("tier") == Tier.HEARTBEAT.value) & (F.col("session") != ""))
     return (
-        alive.where(F.col("settings")["client_id"].isNotNull())
+        after_aliases(alive, options)
+        .where(F.col("settings")["client_id"].isNotNull())
         .groupBy(
             "cluster",
             F.col("settings")["client_id"].alias("client_id"),

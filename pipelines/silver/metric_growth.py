@@ -19,7 +19,7 @@ from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import METRIC_SAMPLES
 from acktrail.window import day_of, hour_of
 from pipelines.job import Evidence, Options
-from pipelines.reading.aliases import Aliases, host_of
+from pipelines.reading.aliases import Aliases, Named, broker_in_name, host_of
 from pipelines.reading.metrics import LOOK_BACK_S, Meaning, number, read_series
 from pipelines.spark_schema import loose
 
@@ -44,21 +44,25 @@ def read_metrics(
     meant = _mean(_around(samples, keys), table, side, options)
     micros = F.unix_micros("at")
     series = Window.partitionBy("cluster", "source", "series").orderBy("at")
-    since_ms = (micros - F.lag(micros).over(series)) / 1000
-    near = F.coalesce(since_ms <= LOOK_BACK_S * 1000, F.lit(False))
-    before = F.when(near, F.lag("value").over(series))
+    earlier = series.rowsBetween(Window.unboundedPreceding, -1)
+    oldest = micros - LOOK_BACK_S * 1_000_000
+    # NaN says nothing of a total: growth is counted from the last number before it.
+    value = F.col("value")
+    before = F.last(value, ignorenulls=True).over(earlier)
+    before_at = F.last(F.when(value.isNotNull(), micros), ignorenulls=True).over(earlier)
+    near = F.coalesce(before_at >= oldest, F.lit(False))
     # The series of an error begins with its first one: others of the target were there before it.
+    seen = F.coalesce(F.lag(micros).over(series) >= oldest, F.lit(False))
     target = Window.partitionBy("cluster", "source", "instance").orderBy(micros)
-    company = F.count("*").over(target.rangeBetween(-LOOK_BACK_S * 1_000_000, -1)) > 0
-    begun = F.col("_begins") & ~near & company
-    grown = (
-        F.when(begun, F.col("value"))
-        .when(F.col("value") >= before, F.col("value") - before)
-        .when(before.isNotNull(), F.col("value"))
+    others_at = F.max(micros).over(target.rangeBetween(-LOOK_BACK_S * 1_000_000, -1))
+    begun = F.col("_begins") & ~seen & others_at.isNotNull()
+    grown = F.when(begun, value).when(
+        near, F.when(value >= before, value - before).otherwise(value)
     )
-    increase = F.when(F.col("_total"), grown)
-    counted = meant.withColumn("increase", increase).withColumn(
-        "elapsed_ms", F.when(F.col("_total") & near, F.round(since_ms).cast("long"))
+    since = F.when(begun, others_at).otherwise(before_at)
+    counted = meant.withColumn("increase", F.when(F.col("_total"), grown)).withColumn(
+        "elapsed_ms",
+        F.when(F.col("increase").isNotNull(), F.round((micros - since) / 1000).cast("long")),
     )
     rate = F.when(F.col("_rate"), F.col("value")).when(
         F.col("elapsed_ms") > 0, F.col("increase") * 1000 / F.col("elapsed_ms")
@@ -88,12 +92,12 @@ def _mean(samples: DataFrame, table: Table, side: str, options: Options) -> Data
     out = pa.schema([*fields, *(pa.field(mark, pa.bool_()) for mark in _MARKS)])
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        known: dict[str, tuple[Meaning, dict[str, Any]] | None] = {}
+        known: dict[tuple[str, str], tuple[Meaning, dict[str, Any]] | None] = {}
         aliases = Aliases(rules)
         for batch in batches:
             rows = []
             for sample in batch.to_pylist():
-                key = sample["series"]
+                key = (sample["source"], sample["series"])
                 if key not in known:
                     known[key] = _series(sample, side, aliases, table)
                 meaning = known[key]
@@ -115,19 +119,42 @@ def _series(
     meaning = read_series(sample["metric"], labels)
     if meaning is None or meaning.side != side:
         return None
-    facts = labels | {"instance": sample["instance"], "source": sample["source"]}
-    host, client_id = aliases.name(facts)
+    named = aliases.name(_facts(sample, labels, meaning))
     said: dict[str, Any] = {
         "topic": meaning.topic,
         "metric": meaning.metric,
-        "host": host or host_of(sample["instance"]),
-        "client_id": client_id or meaning.client_id,
+        "host": named.host or host_of(sample["instance"]),
+        "client_id": named.client_id or meaning.client_id,
         "node": meaning.node,
-        "broker": meaning.broker,
+        "broker": _broker(sample["instance"], meaning, named),
         "request": meaning.request,
         "error": meaning.error,
     }
     return meaning, {name: value for name, value in said.items() if name in table.names}
+
+
+def _facts(
+    sample: Mapping[str, Any], labels: Mapping[str, str], meaning: Meaning
+) -> dict[str, str | None]:
+    """What alias rules see: every label, and what is called otherwise under its one name."""
+    return (
+        {"host": host_of(sample["instance"])}
+        | dict(labels)
+        | {
+            "client_id": meaning.client_id or labels.get("client_id"),
+            "instance": sample["instance"],
+            "source": sample["source"],
+        }
+    )
+
+
+def _broker(instance: str | None, meaning: Meaning, named: Named) -> int | None:
+    """The broker id: a rule's, else a label's, else the one in the target's name."""
+    if meaning.side != "broker" or named.broker is not None:
+        return named.broker
+    if meaning.broker is not None or named.broker_decided:
+        return meaning.broker
+    return broker_in_name(named.host or instance)
 
 
 def _row(sample: Mapping[str, Any], meaning: Meaning, said: dict[str, Any]) -> dict[str, Any]:

@@ -275,6 +275,23 @@ def test_audits_end_a_chain_that_was_there_before(spark, tmp_path):
     assert any(key.startswith("audit/vp-7/pay-0/acked/") for key in ended["evidence"])
 
 
+def test_an_audit_session_meets_its_client_by_the_alias_rules(spark, tmp_path):
+    lake = Lake(tmp_path)
+    lines = [retry(NOON + timedelta(seconds=n), MAX - 1 - n, n) for n in range(5)]
+    elsewhere = [{**r, "host": "app2", "record_key": f"{r['record_key']}b"} for r in lines]
+    said = {"client_id": "legacy-pay-1", "host": "pod-app1", "delivery.timeout.ms": "60000"}
+    messages = [Message(n, n - 3.0, "acked", n - 2.9, 0) for n in range(60)]
+    reports = audited(verifiable(messages, 90, settings=said, topic="pay"))
+    add(lake, spark, {PRODUCER_EVENTS.name: [*lines, *elsewhere], AUDIT_REPORTS.name: reports})
+    aliases = (
+        {"field": "client_id", "match": "^legacy-(.+)$", "client_id": r"\1"},
+        {"field": "host", "match": "^pod-(.+)$", "host": r"\1"},
+    )
+    run(lake, spark, Options(aliases=aliases))
+    timeouts = {row["host"]: row["delivery_timeout_ms"] for row in table_of(lake)}
+    assert timeouts == {"app1": 60_000, "app2": None}
+
+
 def test_audits_without_chains_touch_nothing(spark, tmp_path):
     lake = Lake(tmp_path)
     reports = audited(verifiable([Message(n, n, "acked", n + 0.1) for n in range(9)], 20))

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from deltalake import write_deltalake
 
 from acktrail.cli import main
+from acktrail.commands.fleet_output import _both
 from acktrail.commands.run import job_options
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
@@ -20,6 +21,7 @@ from acktrail.lake import Lake
 from acktrail.settings import load
 from acktrail.window import hour_of
 from pipelines.rules.budget import budgets_of
+from pipelines.rules.burn import Rate, Rates
 from pipelines.rules.retry_signs import ProducerSettings, Sign
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
 
@@ -58,11 +60,15 @@ def lake(tmp_path) -> Lake:
     write_deltalake(made.path(RETRY_BUDGETS), rows(RETRY_BUDGETS, found))
     at = NOON + timedelta(seconds=30)
     base = {"cluster": "c", "source": "prom", "at": at, "hour": hour_of(at)}
-    retried = {**base, "series": "s", "client_id": "pay-1", "metric": "record-retry-total"}
+    base["elapsed_ms"] = 120_000
+    ours = {"client_id": "pay-1", "host": "app1"}
+    retried = {**base, **ours, "series": "s", "metric": "record-retry-total", "increase": 300.0}
+    failed = {**base, **ours, "series": "e", "metric": "record-error-total"}
     refused = {**base, "series": "f", "broker": 2, "metric": "failed-produce-requests-total"}
     under = {**base, "series": "u", "broker": 2, "metric": "under-min-isr-partitions", "value": 3.0}
     write_deltalake(
-        made.path(CLIENT_METRICS), rows(CLIENT_METRICS, [{**retried, "increase": 300.0}])
+        made.path(CLIENT_METRICS),
+        rows(CLIENT_METRICS, [retried, failed, {**retried, "host": "app9"}]),
     )
     write_deltalake(
         made.path(BROKER_METRICS), rows(BROKER_METRICS, [{**refused, "increase": 600.0}, under])
@@ -103,8 +109,39 @@ def test_the_fleet_in_one_sentence(lake: Lake) -> None:
         "2 producers burn on broker 2, NOT_ENOUGH_REPLICAS, first exhausts in 71 s, "
         "3 partitions under min ISR" in text
     )
-    assert "1.00/s over 5 min" in text
-    assert "2.00/s over 5 min" in text
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    retries = "retries 2.50/s over the 2 min measured"
+    assert retries in lines
+    assert "failed produce requests 5.00/s over the 2 min measured" in lines
+    # A growth that is not known is no zero.
+    unknown = "errors ?/s over 5 min, ?/s over 1 h"
+    assert f"pay-1@app1 exhausts in 71 s; {retries}; {unknown}" in lines
+    assert "pay-2@app1 exhausts in 71 s; not measured" in lines
+
+
+MEASURED = {
+    "1.00/s over 5 min, 0.10/s over 1 h": Rates(Rate(1.0, 290), Rate(0.1, 3590)),
+    "1.00/s over 5 min (60 s of it measured), 0.10/s over 1 h (20 min of it measured)": Rates(
+        Rate(1.0, 60), Rate(0.1, 1200)
+    ),
+    "?/s over 5 min, 0.10/s over 1 h (20 min of it measured)": Rates(None, Rate(0.1, 1200)),
+    "1.00/s over the 77 s measured": Rates(Rate(1.0, 77), Rate(1.0, 77)),
+}
+
+
+@pytest.mark.parametrize("text", MEASURED)
+def test_a_rate_says_how_much_of_its_window_was_measured(text: str) -> None:
+    assert _both(MEASURED[text]) == text
+
+
+def test_the_fleet_for_pipes_has_every_producer(lake: Lake) -> None:
+    found = [json.loads(text) for text in said(lake, "--fleet", "--format", "json").splitlines()]
+    (front,) = [f for f in found if f["broker"] == 2]
+    assert front["producers"] == ["pay-1@app1", "pay-2@app1"]
+    assert (front["retries_5m_per_s"], front["retries_5m_measured_s"]) == (2.5, 120.0)
+    assert (front["brokers_measured"], front["errors_5m_per_s"]) == (["2"], None)
+    each = [(p["client_id"], p["host"], p["retries_1h_per_s"]) for p in front["producer_rates"]]
+    assert each == [("pay-1", "app1", 2.5), ("pay-2", "app1", None)]
 
 
 def test_a_lake_without_budgets_says_so(tmp_path) -> None:

@@ -173,3 +173,17 @@ def test_what_the_error_counter_proves(case):
     rows, expected = COUNTED[case]
     found = budgets([LINE, *rows], **{"delivery.timeout.ms": "120000", "linger.ms": "5"})
     assert found["app1"].ended_by == expected
+
+
+def grown(host: str, instance: str) -> dict:
+    """A sample in which errors grew after the budget of LINE had ended."""
+    return row(tag=ERRORS, key=f"m/{instance}", at=NOON + timedelta(seconds=125), value=3.0,
+               elapsed_ms=10_000, host=host, instance=instance)  # fmt: skip
+
+
+def test_a_sample_is_of_the_host_that_the_alias_rules_name():
+    elsewhere = {**LINE, "host": "app2", "key": "s/g/9"}
+    settings = [printed(-90, 120_000), printed(-90, 120_000, "app2")]
+    samples = [grown("app1", "10.0.0.7:9404"), {**grown("app2", "10.0.0.8:9404"), "value": 0.0}]
+    found = budgets([LINE, elsewhere, *settings, *samples])
+    assert (found["app1"].ended_by, found["app2"].ended_by) == ("exhausted", None)

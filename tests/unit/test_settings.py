@@ -29,8 +29,19 @@ WRONG = [
     ("an unknown key in a section", "[lake]\nurl = 'x'", "lake.url: there is no such setting"),
     ("not TOML", "cluster = ", "is not valid TOML"),
     ("a wrong type", "[agent]\nflush_s = 'often'", "agent.flush_s"),
+    ("an alias that cannot be matched", "[[aliases]]\nfield = 'host'\nmatch = '('\nhost = 'a'",
+     "aliases.0: `match` is no regular expression: missing )"),
+    ("an alias that uses no group", "[[aliases]]\nfield = 'host'\nmatch = 'a'\nhost = '\\9'",
+     "aliases.0: `host` cannot be made from `match`: invalid group reference 9"),
+    ("an alias that names no group",
+     "[[aliases]]\nfield = 'host'\nmatch = 'a'\nclient_id = '\\g<id>'",
+     "aliases.0: `client_id` cannot be made from `match`: unknown group name 'id'"),
+    ("an alias that names nothing", "[[aliases]]\nfield = 'host'\nmatch = 'a'",
+     "aliases.0: the rule names nothing"),
+    ("a broker that is no number",
+     "[[aliases]]\nfield = 'host'\nmatch = 'a'\nbroker = 'two'", "`broker` is a number"),
     ("a source of no known kind", "[[sources]]\nname = 'x'\nkind = 'fax'", "sources.0"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "said"), [c[1:] for c in WRONG], ids=[c[0] for c in WRONG])
@@ -66,3 +77,18 @@ def test_a_wrong_value_is_not_repeated_since_it_may_be_a_secret(tmp_path: Path) 
 def test_a_named_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="does not exist"):
         load(tmp_path / "nowhere.toml", [], {})
+
+
+def test_an_alias_may_name_a_broker(tmp_path: Path) -> None:
+    text = """
+[[aliases]]
+field = 'instance'
+match = '^10\\.0\\.0\\.(\\d+):'
+broker = '\\1'
+[[aliases]]
+field = 'instance'
+match = '^kafka-a'
+broker = 7
+"""
+    rules = load(written(tmp_path, text), [], {}).settings.aliases
+    assert [rule.broker for rule in rules] == [r"\1", "7"]

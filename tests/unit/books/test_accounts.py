@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acktrail.contracts.vocabulary import Tier
 from acktrail.wire import BLOCK_IDS, Sighting, encode_sightings
-from pipelines.gold.delivery_ledger import accounts_of
+from pipelines.gold.delivery_ledger import _balance, accounts_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.loss_events import merge
+from pipelines.reading.aliases import Aliases
 from pipelines.rules.accounts import Finding, unpack_findings
 from pipelines.rules.incidents import group_losses, incident_row
 from pipelines.rules.intervals import Coverage
@@ -62,6 +64,27 @@ def test_ids_across_blocks_and_those_nobody_reported():
     first, second = accounts_of(session_rows(evidence, "s"), topic_of([]))
     assert (first["sent"], second["sent"]) == (BLOCK_IDS, 5)
     assert first["pending"] == BLOCK_IDS
+
+
+def test_accounts_have_the_names_that_the_alias_rules_give():
+    told = [Sighting("s", "t", q, Tier.ACKED, MINUTE, 0, offset=q) for q in range(3)]
+    evidence = Evidence(encode_sightings(told, "p", 1, MINUTE))
+    beat = {
+        "kind": "heartbeat", "until_ms": MINUTE, "number": 1, "reporter": "p", "minutes": [],
+        "settings": {"client_id": "legacy-p", "host": "pod-7"}, "flag": True,
+    }  # fmt: skip
+    place = {"cluster": "c", "topic": "t", "slice": 0, "session": "s"}
+    rows = [place | row for row in (beat, *session_rows(evidence, "s"))]
+    batch = pa.RecordBatch.from_pylist(rows, pa.unify_schemas([_schema(row) for row in rows]))
+    rules = [{"field": "client_id", "match": "^legacy-(.+)$", "client_id": r"\1", "host": "app"}]
+    for aliases, names in ((Aliases(), ("legacy-p", "pod-7")), (Aliases(rules), ("p", "app"))):
+        (made,) = _balance([batch], aliases)
+        (account,) = made.to_pylist()
+        assert (account["client_id"], account["host"]) == names
+
+
+def _schema(row):
+    return pa.RecordBatch.from_pylist([row]).schema
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=8)

@@ -264,7 +264,10 @@ ALONE = {"client_id": "b", "in_logs": True}
 
 def test_clients_are_matched_where_there_is_more_than_one_source():
     check = evidence.ExpectClientsMatchedAcrossSources
-    assert outcomes(check, CLIENTS, ALONE) == []
+    assert outcomes(check, CLIENTS) == []
+    assert outcomes(check, CLIENTS, ALONE) == ["no_metrics"]
+    assert outcomes(check, CLIENTS, {"client_id": "a", "in_metrics": True}) == ["no_logs"]
+    assert outcomes(check, CLIENTS, BOTH, {**ALONE, "cluster": "west"}) == ["no_metrics"]
     assert outcomes(check, CLIENTS, BOTH) == []
     assert outcomes(check, CLIENTS, BOTH, ALONE) == ["clients_unmatched:names_do_not_agree"]
     assert outcomes(check, CLIENTS, *[BOTH] * 19, ALONE) == []
