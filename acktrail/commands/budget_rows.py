@@ -96,6 +96,9 @@ def _samples(
     return list(lake.read(table, where).to_pylist())
 
 
-def look_back(hours: float) -> timedelta:
-    """How far back budgets are read."""
-    return timedelta(hours=hours)
+def look_back(as_of: datetime, hours: float) -> datetime:
+    """From when on budgets are read; from the beginning of time where that would be before it."""
+    try:
+        return as_of - timedelta(hours=hours)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)

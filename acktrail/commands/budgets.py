@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.commands.options import as_of_option, format_option, lake_to_ask, settings_options
+from acktrail.commands.options import (
+    above_zero,
+    as_of_option,
+    format_option,
+    lake_to_ask,
+    settings_options,
+)
 from acktrail.output import seconds_until, write_rows
 from acktrail.settings import Loaded
 
@@ -33,7 +39,13 @@ _FULL = (
     is_flag=True,
     help="By broker and error: burn rates of each producer, and what brokers say.",
 )
-@click.option("--hours", default=24.0, show_default=True, help="How far back chains are read.")
+@click.option(
+    "--hours",
+    default=24.0,
+    show_default=True,
+    callback=above_zero,
+    help="How far back chains are read.",
+)
 @as_of_option
 @format_option
 @settings_options
@@ -56,7 +68,7 @@ def command(
     from acktrail.contracts.gold import RETRY_BUDGETS
 
     lake = lake_to_ask(loaded, RETRY_BUDGETS)
-    found = read_budgets(lake, as_of - look_back(hours), as_of)
+    found = read_budgets(lake, look_back(as_of, hours), as_of)
     if fleet:
         write_fleet(read_fronts(lake, found, as_of), as_of, output)
         return

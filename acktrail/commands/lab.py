@@ -263,6 +263,12 @@ def _kept_run(place: Path) -> Path | None:
     help="Kept runs, by name (`lab run --keep`); a scenario that is not there is run first.",
 )
 @click.option("--page", type=click.Path(path_type=Path), help="Write the table into this page.")
+@click.option(
+    "--lake",
+    "lake_kept",
+    type=click.Path(path_type=Path),
+    help="Make the lake there and keep it, to be asked further.",
+)
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text")
 @_KAFKA
 def score_(
@@ -270,6 +276,7 @@ def score_(
     everything: bool,
     kept: Path | None,
     page: Path | None,
+    lake_kept: Path | None,
     output: str,
     version: str,
 ) -> None:
@@ -280,12 +287,15 @@ def score_(
     \b
         acktrail lab run --all --keep ./evidence
         acktrail lab score --all --evidence ./evidence --format json
+        acktrail lab score --all --evidence ./evidence --lake ./scored
     """
     from acktrail.commands.lab_score import put_through, write_scores
     from lab.scratch import new_scratch
 
     if everything == bool(names):
         raise UsageError("name scenarios, or give --all. `acktrail lab list` has their names.")
+    if lake_kept is not None and lake_kept.exists():
+        raise UsageError(f"{lake_kept} is there already. Give the name of a new directory.")
     scratch = new_scratch("score")
     try:
         places = {}
@@ -295,7 +305,7 @@ def score_(
                 place = scratch / scenario.name
                 _run_one(scenario, version, place)
             places[scenario.name] = place
-        scores = put_through(places, scratch / "lake")
+        scores = put_through(places, lake_kept or scratch / "lake")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     write_scores(scores, output, page)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
 from deltalake import write_deltalake
 
 from acktrail.cli import main
+from acktrail.commands.budget_rows import look_back
 from acktrail.commands.fleet_output import _both
 from acktrail.commands.run import job_options
 from acktrail.contracts.arrow import rows
@@ -162,3 +163,16 @@ def test_the_inventory_reaches_the_jobs(tmp_path) -> None:
     file.write_text('[inventory."batch-*"]\nretries = 3\n"delivery.timeout.ms" = 60000\n')
     options = job_options(load(file, environment={}))
     assert options.inventory == {"batch-*": {"retries": "3", "delivery.timeout.ms": "60000"}}
+
+
+@pytest.mark.parametrize("hours", ["nan", "-1", "0", "1e12"])
+def test_a_span_that_is_none_is_refused(hours) -> None:
+    done = CliRunner().invoke(main, ["budgets", "--lake", "nowhere", "--hours", hours])
+    assert done.exit_code == 2
+    assert "above 0" in done.output
+
+
+def test_the_beginning_of_time_is_early_enough() -> None:
+    first = datetime(1, 1, 1, tzinfo=UTC)
+    assert look_back(first, 24) == first
+    assert look_back(NOON, 24) == NOON - timedelta(hours=24)
