@@ -53,7 +53,8 @@ class Observer:
         """Stop watching, with what is under way finished."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            if thread.ident is not None:  # a run may fail before anything is watched
+                thread.join(30)
         self._commits.close()
 
     def watch(self, host: str, role: str, port: int) -> None:

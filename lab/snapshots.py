@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import (
     Consumer,
+    KafkaError,
     KafkaException,
     TopicCollection,
     TopicPartition,
@@ -55,12 +56,29 @@ def create_topics(admin: AdminClient, topics: Iterable[Topic], within: float = 6
         )
         for topic in wanted
     ]
-    for name, done in admin.create_topics(new, operation_timeout=within).items():
-        try:
-            done.result(within)
-        except KafkaException as error:
-            raise LabError(f"topic {name} could not be created: {error.args[0].str()}") from error
+    _create(admin, new, within)
     wait_in_sync(admin, [topic.name for topic in wanted], within)
+
+
+def _create(admin: AdminClient, new: list[NewTopic], within: float) -> None:
+    """Ask until each is there: a client that meets its brokers anew may lose its first request."""
+    left = {topic.topic: topic for topic in new}
+    deadline = time.monotonic() + within
+    again = False
+    while left:
+        for name, done in admin.create_topics(
+            list(left.values()), operation_timeout=within
+        ).items():
+            try:
+                done.result(within)
+            except KafkaException as error:
+                problem = error.args[0]
+                if problem.code() < 0 and time.monotonic() < deadline:
+                    continue  # librdkafka's own: no broker has refused it
+                if not (again and problem.code() == KafkaError.TOPIC_ALREADY_EXISTS):
+                    raise LabError(f"topic {name} could not be created: {problem.str()}") from error
+            left.pop(name)
+        again = True
 
 
 def wait_in_sync(admin: AdminClient, topics: list[str], within: float = 90.0) -> None:
