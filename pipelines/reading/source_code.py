@@ -27,6 +27,11 @@ _STATEMENT = re.compile(
 _ASSIGNED = re.compile(r"[\s+>#/*|]{0,40}[\w.\[\]]{1,60} :?= [\w.]{0,60}\(?[\"'`]")
 # Outcome(Result.FAILED, "TimeoutException: ..."),
 _CALLED = re.compile(r"\w\([^()\n]{0,120}\"[^\"\n]{1,300}\"\)[;,]\s{0,8}\Z")
+# None of all these can match without one of its characters or words: most records end here.
+_HINTS = re.compile(
+    r"[\"'`{]|throw|catch|System|\bnew |except|\.\*|RD_KAFKA|fmt\.|import |\b(?:If|When) |assert|"
+    r"log\w{0,3}\.|LOG|grep|print|\.Error|console|%w|topic %s|Logger|Fatal"
+)
 _PLACEHOLDERS = ("topic {}", "topic %s", "with key: {}", "%w")
 # A person explains: If the timeout is reached then ...
 _EXPLAINED = re.compile(r"[\s>#*-]{0,8}(?:If|When) (?:the|you|your|a|an|it|this)\b")
@@ -36,6 +41,8 @@ _LONGEST = 2000
 def is_source_code(text: str) -> bool:
     """Whether *text*, a record on one line, is a line of a program."""
     head = text[:_LONGEST]
+    if _HINTS.search(head) is None:
+        return False
     if any(words in head for words in _PLACEHOLDERS) or "${" in head[:400]:
         return True
     if "Traceback (most recent call last)" in head:  # it quotes the lines it went through
