@@ -149,11 +149,22 @@ def _read(shown: Text, flat: str) -> Event | None:
     for pattern in PATTERNS:
         if pattern.marker in flat:
             read = pattern.read(flat)
-            if read is not None and not is_source_code(flat):
+            if read is not None and (_is_printed(*read, flat) or not is_source_code(flat)):
                 event = _spoken(read[0], flat, read[1], shown)
                 if event is not None:
                     return event
     return _read_rest(shown, flat)
+
+
+_NUMBERED = ("retry", "split_retry", "acks0_close", "broker_append_error")
+
+
+def _is_printed(fields: Fields, position: int, flat: str) -> bool:
+    """Whether it stands behind a producer's prefix, or its request's number was filled in: a client
+    id may look like a program, and such a line is printed all the same."""
+    if _PRODUCER in flat[:position]:
+        return True
+    return fields["kind"] in _NUMBERED and fields.get("correlation_id") is not None
 
 
 def _read_rest(shown: Text, flat: str) -> Event | None:

@@ -394,3 +394,14 @@ def test_what_follows_a_comment_is_no_part_of_it():
     records = [r.text.decode() for r in join_records(text.encode().splitlines(keepends=True))]
     assert len(records) == 2
     assert records[0].endswith("required.")
+
+
+@pytest.mark.parametrize("client_id", ["{0}", "log.info(x)", "it('a')", "a = 'b'", "#{x}", "x!('y"])
+def test_a_client_may_be_called_like_a_program(client_id):
+    line = f"WARN [Producer clientId={client_id}] Got error produce response with correlation id 6 on topic-partition rates-0, retrying (2 attempts left). Error: NOT_LEADER_OR_FOLLOWER"
+    closed = f"INFO [KafkaApi-2] Closing connection due to error during produce request with correlation id 11 from client id {client_id} with ack=0"
+    lost = f"WARN [Producer clientId={client_id}] Connection to node 2 could not be established. Node may not be available."
+    for text in (line, closed, lost):
+        event = read_record(text)
+        assert isinstance(event, Event), text
+        assert event.client_id == client_id
