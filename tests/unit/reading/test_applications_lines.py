@@ -26,8 +26,8 @@ CASES = [
     ),
     (
         "a row of a table",
-        r"| 10:01 | %3\|1749145947.887\|ERROR\|till#producer-1\| [thrd:b1:9094/3]: 3/3 brokers are down |",
-        {"kind": "connection_failure", "client_id": "till#producer-1", "ts": "2025-06-05T17:52:27.887Z"},
+        r"| 10:01 | %3\|1769842800.887\|ERROR\|till#producer-1\| [thrd:b1:9094/3]: 3/3 brokers are down |",
+        {"kind": "connection_failure", "client_id": "till#producer-1", "ts": "2026-01-31T07:00:00.887Z"},
     ),
     (
         ".NET, level in brackets",
@@ -46,7 +46,7 @@ CASES = [
     ),
     (
         "a fatal error in the error callback's words",
-        "%3|1668238507.285|ERROR|till#producer-1| [thrd:app]: till#producer-1: Fatal error: Broker: Broker received an out of order sequence number: ProduceRequest for rates [38] with 4 message(s) failed due to sequence desynchronization with broker 1",
+        "%3|1769842800.285|ERROR|till#producer-1| [thrd:app]: till#producer-1: Fatal error: Broker: Broker received an out of order sequence number: ProduceRequest for rates [38] with 4 message(s) failed due to sequence desynchronization with broker 1",
         {"kind": "fatal_sequence", "topic": "rates", "partition": 38, "records": 4, "error": "Broker received an out of order sequence number"},
     ),
     (
@@ -117,8 +117,8 @@ CASES = [
     ),
     (
         "Flink's own exception around an expiry",
-        "org.apache.flink.streaming.connectors.kafka.FlinkKafkaException: Failed to send data to Kafka: Expiring 43 record(s) for rates-7: 32322 ms has passed since last append",
-        {"kind": "expired", "error": "FlinkKafkaException", "records": 43, "topic": "rates", "partition": 7},
+        "org.apache.flink.streaming.connectors.kafka.FlinkKafkaException: Failed to send data to Kafka: Expiring 31 record(s) for rates-7: 31000 ms has passed since last append",
+        {"kind": "expired", "error": "FlinkKafkaException", "records": 31, "topic": "rates", "partition": 7},
     ),
     (
         "an exception without its package",
@@ -169,17 +169,17 @@ CASES = [
     ),
     (
         "acks=0, no blank behind the colon",
-        "[2026-01-17 01:05:17,005] INFO [KafkaApi-2] Closing connection due to error during produce request with correlation id 11 from client id till with ack=0\nTopic and partition to exceptions:rates-30 -> org.apache.kafka.common.errors.RecordTooLargeException (kafka.server.KafkaApis)",
+        "[2026-01-31 07:00:17,005] INFO [KafkaApi-2] Closing connection due to error during produce request with correlation id 11 from client id till with ack=0\nTopic and partition to exceptions:rates-30 -> org.apache.kafka.common.errors.RecordTooLargeException (kafka.server.KafkaApis)",
         {"kind": "acks0_close", "topic": "rates", "partition": 30, "error": "RecordTooLargeException", "client_id": "till"},
     ),
     (
         "a refused request of 0.8.2",
-        "[2015-01-09 17:03:05,094] ERROR [KafkaApi-0] Error processing ProducerRequest with correlation id 616 from client till on partition [rates,0] (kafka.server.KafkaApis)\nkafka.common.MessageSizeTooLargeException: Message size is 2211366 bytes",
-        {"kind": "broker_append_error", "topic": "rates", "partition": 0, "correlation_id": 616, "client_id": "till", "error": "MessageSizeTooLargeException"},
+        "[2015-01-31 07:00:05,094] ERROR [KafkaApi-0] Error processing ProducerRequest with correlation id 61 from client till on partition [rates,0] (kafka.server.KafkaApis)\nkafka.common.MessageSizeTooLargeException: Message size is 2000000 bytes",
+        {"kind": "broker_append_error", "topic": "rates", "partition": 0, "correlation_id": 61, "client_id": "till", "error": "MessageSizeTooLargeException"},
     ),
     (
         "a broker that stops",
-        "[2015-01-09 17:03:05,094] FATAL [Replica Manager on Broker 1]: Halting due to unrecoverable I/O error while handling produce request:  (kafka.server.ReplicaManager)\nkafka.common.KafkaStorageException: I/O exception in append to log 'rates-32'",
+        "[2015-01-31 07:00:05,094] FATAL [Replica Manager on Broker 1]: Halting due to unrecoverable I/O error while handling produce request:  (kafka.server.ReplicaManager)\nkafka.common.KafkaStorageException: I/O exception in append to log 'rates-32'",
         {"kind": "broker_append_error", "broker": 1, "error": "KafkaStorageException", "level": "FATAL"},
     ),
     (
@@ -205,7 +205,7 @@ CASES = [
     ),
     (
         "franz-go, topic and error beside the message",
-        '{"level":"info","ts":1666173090.019,"msg":"batch in a produce request failed","broker":"2","topic":"rates","partition":4,"err":"INVALID_RECORD: This record has failed the validation"}',
+        '{"level":"info","ts":1769842800.019,"msg":"batch in a produce request failed","broker":"2","topic":"rates","partition":4,"err":"INVALID_RECORD: This record has failed the validation"}',
         {"kind": "send_failed", "topic": "rates", "partition": 4, "error": "INVALID_RECORD", "level": "INFO"},
     ),
     (
@@ -235,12 +235,12 @@ CASES = [
     ),
     (
         "kafka-python, a producer's connection",
-        "2026-01-01 12:41:57,931 ERROR connect() <BrokerConnection client_id=till-producer, node_id=0 host=b1:9092 <connecting> [IPv4 ('10.0.0.1', 9092)]>: Connect attempt returned error 111. Disconnecting.",
+        "2026-01-31 07:00:57,931 ERROR connect() <BrokerConnection client_id=till-producer, node_id=0 host=b1:9092 <connecting> [IPv4 ('10.0.0.1', 9092)]>: Connect attempt returned error 111. Disconnecting.",
         {"kind": "connection_failure", "client_id": "till-producer", "level": "ERROR"},
     ),
     (
         "sarama, in an application's words",
-        "2026-01-02T10:09:21Z E! cannot send to output [kafka]: kafka server: In the middle of a leadership election, there is currently no leader for this partition",
+        "2026-01-31T07:00:21Z E! cannot send to output [kafka]: kafka server: In the middle of a leadership election, there is currently no leader for this partition",
         {"kind": "send_failed", "error": "LEADER_NOT_AVAILABLE", "level": "ERROR"},
     ),
     (
@@ -250,7 +250,7 @@ CASES = [
     ),
     (
         "kafka-go, a number",
-        "2026/02/13 17:12:46 failed to produce: [3] Unknown Topic Or Partition: the request is for a topic or partition that does not exist on this broker",
+        "2026/01/31 07:00:46 failed to produce: [3] Unknown Topic Or Partition: the request is for a topic or partition that does not exist on this broker",
         {"kind": "send_failed", "error": "UNKNOWN_TOPIC_OR_PARTITION"},
     ),
     (
@@ -265,22 +265,22 @@ CASES = [
     ),
     (
         "logrus",
-        "ERRO[0366] write: kafka: Failed to deliver 21 messages.",
+        "ERRO[0031] write: kafka: Failed to deliver 21 messages.",
         {"kind": "send_failed", "records": 21, "level": "ERROR"},
     ),
     (
         "zap",
-        "2026-07-23T15:12:13.451Z\twarn\tx.go:1\tproducer/broker/1 state change to [retrying] on rates/11 because EOF",
+        "2026-01-31T07:00:13.451Z\twarn\tx.go:1\tproducer/broker/1 state change to [retrying] on rates/11 because EOF",
         {"kind": "retry", "level": "WARN", "topic": "rates"},
     ),
     (
         "Beats drop a message",
-        "2026-01-27T13:28:45.322+0800\tERROR\tkafka/client.go:233\tKafka (topic=rates): dropping too large message of size 666.",
+        "2026-01-31T07:00:45.322+0800\tERROR\tkafka/client.go:233\tKafka (topic=rates): dropping too large message of size 31.",
         {"kind": "send_failed", "topic": "rates", "level": "ERROR"},
     ),
     (
         "ruby-kafka tries again",
-        "2026-01-18 19:42:21 +0000 [warn]: #0 Failed to send all messages; attempting retry 1 of 3 after 1s",
+        "2026-01-31 07:00:21 +0000 [warn]: #0 Failed to send all messages; attempting retry 1 of 3 after 1s",
         {"kind": "retry", "level": "WARN"},
     ),
     (
@@ -303,26 +303,26 @@ CASES = [
 OTHERS = [
     ("librdkafka asks for a producer id", "GETPID [till#producer-1] [thrd:main]: Failed to acquire idempotence PID from broker b1:9092/1: Broker: Coordinator load in progress: retrying"),
     ("librdkafka, a leader unavailable", "OnLog: till#producer-1,7,LEADERUA,[thrd:b1:9093/101]: rates [16]: leader unavailable: produce: Broker: Unknown topic or partition"),
-    ("librdkafka, a fetch", "REQTMOUT  [thrd:b1:9092/1]: Timed out FetchRequest in flight (after 44933ms)"),
+    ("librdkafka, a fetch", "REQTMOUT  [thrd:b1:9092/1]: Timed out FetchRequest in flight (after 31000ms)"),
     ("librdkafka, a coordinator", "ERROR librdkafka: FAIL [thrd:GroupCoordinator]: GroupCoordinator: b1:9092: Disconnected (after 3ms in state UP)"),
     ("an admin client waits", "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting to send the call."),
     ("an admin client without its id", "[AdminClient] Node 3 disconnected. (org.apache.kafka.clients.NetworkClient:937)"),
     ("a commit", "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before successfully committing offsets {rates-0=OffsetAndMetadata{offset=5}}"),
     ("a fetch's metadata", "org.apache.kafka.common.errors.DisconnectException: Cancelled fetchMetadata request with correlation id 11 due to node 1 being disconnected"),
-    ("a schema registry", "INFO [Schema registry clientId=sr-1, groupId=schema-registry] Cancelled in-flight HEARTBEAT request with correlation id 44 due to node 2147483645 being disconnected (elapsed time since creation: 9041ms)"),
+    ("a schema registry", "INFO [Schema registry clientId=sr-1, groupId=schema-registry] Cancelled in-flight HEARTBEAT request with correlation id 44 due to node 2147483645 being disconnected (elapsed time since creation: 9000ms)"),
     ("a broker's housekeeping", "ERROR Uncaught exception in scheduled task 'kafka-log-retention' (kafka.utils.KafkaScheduler)\norg.apache.kafka.common.errors.KafkaStorageException: Error while deleting segments for rates-0 in dir /k"),
     ("a follower, behind hashes", "# ERROR [ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] Error for partition rates-1 at offset 0 (kafka.server.ReplicaFetcherThread)\n# org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic-partition."),
     ("a magic byte", "org.apache.kafka.common.errors.SerializationException: Unknown magic byte!"),
     ("another broker's topic", "Failed to publish message to topic sensors/temp: not connected"),
     ("a Python consumer", "consumer stopped: [Error 7] RequestTimedOutError: fetch failed"),
     ("a Python consumer's traceback", "Traceback (most recent call last):\n  File \"a.py\", line 12, in <module>\n    consumer = KafkaConsumer(\n  File \"kafka/consumer/group.py\", line 356, in __init__\nkafka.errors.NoBrokersAvailable: NoBrokersAvailable"),
-    ("a Python group", "ERROR Error sending JoinGroupRequest_v0 to node 0 [[Error 7] RequestTimedOutError: Request timed out after 40000 ms]"),
+    ("a Python group", "ERROR Error sending JoinGroupRequest_v0 to node 3 [[Error 7] RequestTimedOutError: Request timed out after 30500 ms]"),
     ("anybody's state", "java.lang.IllegalStateException: Message will not be sent because the session has been closed"),
     ("Pulsar", "org.apache.pulsar.client.api.PulsarClientException$TimeoutException: The producer p-1 can not send message to the topic persistent://a/b within given timeout"),
     ("another's exception of that name", "NetworkException: Failed to connect to https://example.org/send"),
     ("RocketMQ", "Failed to send message to topic TopicTest: org.apache.rocketmq.client.exception.MQClientException: No route info"),
-    ("a monitor", '{"level":"warn","ts":"2026-06-07T08:11:03.569Z","msg":"unable to open connection to broker","source":"kafka_client","addr":"b1:9092","err":"dial tcp: i/o timeout"}'),
-    ("an exporter", "F0228 13:14:50.434363 1 kafka_exporter.go:865] Error Init Kafka Client: kafka: client has run out of available brokers to talk to (Is your cluster reachable?)"),
+    ("a monitor", '{"level":"warn","ts":"2026-01-31T07:00:03.569Z","msg":"unable to open connection to broker","source":"kafka_client","addr":"b1:9092","err":"dial tcp: i/o timeout"}'),
+    ("an exporter", "F0131 07:00:00.123456 1 kafka_exporter.go:12] Error Init Kafka Client: kafka: client has run out of available brokers to talk to (Is your cluster reachable?)"),
     ("ClickHouse's engine", "<Error> StorageKafka (db.events): [rdk:FAIL] [thrd:b1:9092/bootstrap]: b1:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused (after 0ms in state CONNECT)"),
     ("a topic command", "[2026-01-01 00:00:00,000] ERROR org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does not host this topic-partition.\n (kafka.admin.TopicCommand$)"),
     ("a follower, its thread cut", "Error for partition [rates,3] to broker 0:org.apache.kafka.common.errors.NotLeaderForPartitionException: This server is not the leader for that topic-partition"),
