@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from deltalake import write_deltalake
 
-from acktrail.commands.watch_steps import CheckStep
+from acktrail.commands.watch_steps import CheckStep, hasty
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
@@ -65,3 +65,10 @@ def test_alerts_that_nobody_takes_do_not_end_a_watch(lake: Lake, caplog) -> None
         checks(now)
     assert "Alerts were not delivered" in caplog.text
     assert [a.status for a in Outbox(lake).alerts().values()] == ["open"], "it waits in the outbox"
+
+
+def test_a_round_waits_less_than_a_scheduled_check() -> None:
+    patient = AlertSettings(timeout_s=10, give_up_s=30)
+    assert (hasty(patient).timeout_s, hasty(patient).give_up_s) == (5, 1)
+    brief = AlertSettings(timeout_s=2, give_up_s=0.5)
+    assert (hasty(brief).timeout_s, hasty(brief).give_up_s) == (2, 0.5)

@@ -281,4 +281,7 @@ def test_only_errors_that_are_not_retried_are_told():
         "non_retriable_error:TOPIC_AUTHORIZATION_FAILED"
     ]
     assert outcomes(check, PRODUCER_EVENTS, {**event, "retriable": True}, event) == []
+    printed_twice = [{**final, "event_key": key} for key in ("a", "a", "b")]
+    frame = rows(PRODUCER_EVENTS, [row(PRODUCER_EVENTS, **r) for r in printed_twice]).to_pandas()
+    assert [f.count for f in check(as_of=AT).findings(frame)] == [2]
     assert outcomes(check, PRODUCER_EVENTS, {**final, "at": ago(-5)}) == []

@@ -8,6 +8,12 @@ from click.testing import CliRunner
 from acktrail.cli import main
 
 
+def test_a_lake_that_is_there_is_not_written_over(tmp_path):
+    ran = CliRunner().invoke(main, ["lab", "score", "lost-ack", "--lake", str(tmp_path)])
+    assert ran.exit_code != 0
+    assert "is there already" in ran.output + str(ran.exception)
+
+
 @pytest.mark.parametrize(
     ("there", "named"),
     [((), "truth.json"), (("truth.json",), "truth.jsonl"), (("truth.json", "truth.jsonl.gz"), "")],

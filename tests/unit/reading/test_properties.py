@@ -10,7 +10,8 @@ from datetime import datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acktrail.logtext import EVIDENCE, join_records, may_be_evidence
+from acktrail.evidence import EVIDENCE
+from acktrail.logtext import join_records, may_be_evidence
 from pipelines.reading.errors import catalogue
 from pipelines.reading.event import Event
 from pipelines.reading.partitions import split_partition
