@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acktrail.logtext import EVIDENCE
+from acktrail.evidence import EVIDENCE
 from acktrail.redact import redact
 
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acktrail.evidence import EVIDENCE
 from acktrail.logtext import (
-    EVIDENCE,
     MAX_LINE_BYTES,
     MAX_RECORD_BYTES,
     MAX_RECORD_LINES,

@@ -15,6 +15,7 @@ from pipelines.reading import (
     consumer,
     delivery_reports,
     failures,
+    network,
     other_clients,
     producer,
     rdkafka,
@@ -35,9 +36,9 @@ PATTERNS: tuple[Pattern, ...] = (
     *producer.SEQUENCE,
     *producer.CLOSING,
     *other_clients.PATTERNS,
-    *producer.NETWORK,
+    *network.NETWORK,
     *consumer.PATTERNS,
-    *producer.BACKGROUND,
+    *network.BACKGROUND,
 )
 """In order: the first that fits is the record's event."""
 

@@ -29,8 +29,9 @@ _ASSIGNED = re.compile(r"[\s+>#/*|]{0,40}[\w.\[\]]{1,60} :?= [\w.]{0,60}\(?[\"'`
 _CALLED = re.compile(r"\w\([^()\n]{0,120}\"[^\"\n]{1,300}\"\)[;,]\s{0,8}\Z")
 # None of all these can match without one of its characters or words: most records end here.
 _HINTS = re.compile(
-    r"[\"'`{]|throw|catch|System|\bnew |except|\.\*|RD_KAFKA|fmt\.|import |\b(?:If|When) |assert|"
-    r"log\w{0,3}\.|LOG|grep|print|\.Error|console|%w|topic %s|Logger|Fatal"
+    r"[\"'`{]|\.(?:indexOf|contains|includes|startsWith|Equal|Verify|json)\(|throw|catch|System|"
+    r"\bnew |except|\.\*|RD_KAFKA|fmt\.|import |\b(?:If|When) |assert|log\w{0,3}\.|LOG|grep|print|"
+    r"\.Error|\.Log|@Display|console|%w|topic %s|Logger|Fatal"
 )
 _PLACEHOLDERS = ("topic {}", "topic %s", "with key: {}", "%w")
 # A person explains: If the timeout is reached then ...

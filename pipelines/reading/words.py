@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.reading import broker, consumer, failures, other_clients, producer, rdkafka
+from pipelines.reading import broker, consumer, failures, network, other_clients, producer, rdkafka
 
 BROKER_WORDS: tuple[str, ...] = tuple(dict.fromkeys(p.marker for p in broker.PATTERNS))
 CONSUMER_WORDS: tuple[str, ...] = (
@@ -32,6 +32,7 @@ PRODUCER_WORDS: tuple[str, ...] = (
         p.marker
         for p in (
             *producer.PATTERNS,
+            *network.PATTERNS,
             *other_clients.PATTERNS,
         )
     ),
