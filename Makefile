@@ -39,8 +39,8 @@ docs: setup  ## the pages made from code (docs/tables.md)
 bench: setup servers  ## the same work by acktrail and by its peers, as ratios, in bench/results.json
 	@$(BIN)/python -m bench
 
-soak: setup servers  ## the long versions of the crash and fault tests
-	@ACKTRAIL_SOAK=1 $(BIN)/python -m pytest --timeout 7200 tests/unit/agents tests/integration tests/soak
+soak: setup servers  ## the long crash and fault tests; PART=agents|alerts|day|warnings|ordinary|outages
+	@bash scripts/soak.sh $(BIN) $(PART)
 
 lab: setup servers  ## every scenario of the lab on a real cluster
 	@$(BIN)/acktrail lab run --all --table

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
+import traceback
 from typing import Any
 
 import click
 
 from acktrail import __version__
-from acktrail.errors import AcktrailError
+from acktrail.errors import AcktrailError, TransientError
 
 COMMANDS: dict[str, str] = {
     # name: what `acktrail --help` says of it. The module is acktrail.commands.<name>.
     "demo": "A recorded real incident through everything, offline.",
+    "init": "Write a settings file for your cluster.",
+    "doctor": "Try everything the settings name; say what to do about what fails.",
     "agent": "Read evidence from the configured sources into the lake.",
     "ingest": "Read audit files and recorded lab runs into the lake.",
     "read": "Show the events in a log file, at once.",
@@ -28,7 +33,6 @@ COMMANDS: dict[str, str] = {
     "sql": "Ask the lake in Spark SQL, read-only.",
     "lake": "Show and keep the lake's tables.",
     "lab": "A real Kafka cluster on loopback, real faults, and the truth.",
-    "doctor": "Say what works on this machine, and what does not.",
 }
 
 
@@ -64,6 +68,7 @@ class _Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except AcktrailError as error:
+            _print_trace(error)
             click.echo(f"{type(error).__name__}: {error}", err=True)
             sys.exit(error.exit_code)
         except ModuleNotFoundError as error:
@@ -76,8 +81,33 @@ class _Lazy(click.Group):
                 err=True,
             )
             sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("Interrupted. What was committed stays in the lake; run it again.", err=True)
+            sys.exit(128 + signal.SIGINT)
         except BrokenPipeError:
             sys.exit(0)
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            _print_trace(error)
+            from pipelines import session, spark_errors
+
+            click.echo(
+                f"Spark failed: {spark_errors.message(error)}\n"
+                f"Its log is {session.jvm_log()}. ACKTRAIL_STACK_TRACE=1 prints the stack traces.",
+                err=True,
+            )
+            sys.exit(TransientError.exit_code)
+
+
+def _is_of_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def _print_trace(error: Exception) -> None:
+    """The stack traces of *error* and of its causes, where the user has asked for them."""
+    if os.environ.get("ACKTRAIL_STACK_TRACE", "0") not in ("", "0"):
+        traceback.print_exception(error, file=sys.stderr)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -92,5 +122,6 @@ def main() -> None:
     \b
         acktrail demo
         acktrail read app.log
+        acktrail init && acktrail doctor
         acktrail run --lake ./lake && acktrail check --lake ./lake
     """

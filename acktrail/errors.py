@@ -4,9 +4,11 @@
   * TerminalError               trying again cannot help: fix something first
     - ConfigError               a setting is missing, unknown or wrong
     - UsageError                the command was called in a way it cannot serve
+    - NoEvidence                the lake holds nothing that answers the question
     - ContractError             rows do not fit their table, or a table its contract
     - PositionConflict          another writer has moved this source's position
     - LakeDamaged               a table's files or log cannot be trusted
+    - LakeInaccessible          this user or this file system cannot read or write the lake
     - UnsupportedTable          a table uses Delta features we cannot honour
     - ArtifactError             a jar or program we need is not to be had, or is the wrong one
     - ChecksFailed              expectations failed; every alert was delivered first
@@ -15,6 +17,7 @@
     - SourceUnavailable         a server, file system or topic did not answer
       - PartialResponse         it answered, and said that something is missing
       - RangeTooLarge           it found the range too large: ask for less at a time
+    - SourceHeld                another process reads this source, and was there first
     - LakeBusy                  other writers kept winning; nothing was written
     - AlertUndelivered          a receiver did not take an alert; it stays in the outbox
 
@@ -43,6 +46,10 @@ class UsageError(TerminalError):
     """The command was called in a way it cannot serve."""
 
 
+class NoEvidence(TerminalError):
+    """The lake holds nothing that answers the question; the message says what to collect or run."""
+
+
 class ContractError(TerminalError):
     """Rows do not fit their table, or a table does not fit its contract."""
 
@@ -53,6 +60,10 @@ class PositionConflict(TerminalError):
 
 class LakeDamaged(TerminalError):
     """A table's files or log cannot be trusted; the message names the file and the remedy."""
+
+
+class LakeInaccessible(TerminalError):
+    """This user or this file system cannot read or write the lake; its tables are not damaged."""
 
 
 class UnsupportedTable(TerminalError):
@@ -89,6 +100,10 @@ class PartialResponse(SourceUnavailable):
 
 class RangeTooLarge(SourceUnavailable):
     """A server found the range too large: ask for less at a time."""
+
+
+class SourceHeld(TransientError):
+    """Another process reads this source, and was there first; it may go away."""
 
 
 class LakeBusy(TransientError):

@@ -5,12 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TextIO
 
 MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
+WIDEST = 119
+"""Characters in a line on a terminal, however wide it is."""
+NARROWEST = 40
+"""A last column with less room than this goes below its line instead."""
 
 
 def write_rows(
@@ -31,7 +37,7 @@ def write_rows(
         for record in records:
             writer.writerow([text(record.get(c)) for c in columns])
     else:
-        _write_table([[text(r.get(c)) for c in columns] for r in records], columns, out)
+        _write_table([[_cell(r.get(c)) for c in columns] for r in records], columns, out)
 
 
 def plain(value: Any) -> Any:
@@ -72,8 +78,46 @@ def text(value: Any) -> str:
     return str(value)
 
 
+def _cell(value: Any) -> str:
+    """*value* in a table for people: short numbers, texts and counts without brackets."""
+    if isinstance(value, float) and not math.isnan(value):
+        return str(round(value, 3))
+    if isinstance(value, list | tuple) and value and all(isinstance(v, str) for v in value):
+        return "; ".join(value)
+    if isinstance(value, Mapping) and value and all(type(v) is int for v in value.values()):
+        return ", ".join(f"{count} {name}" for name, count in value.items())
+    return text(value)
+
+
 def _write_table(cells: list[list[str]], columns: Sequence[str], out: TextIO) -> None:
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
     for row in [list(columns), *cells]:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        before = "".join(f"{cell:<{w}}  " for cell, w in zip(row[:-1], widths[:-1], strict=True))
+        write_line(before, row[-1], out)
+
+
+def write_line(before: str, last: str, stream: TextIO | None = None) -> None:
+    """Write *before* and *last*; on a terminal *last* goes on below where it is long."""
+    out = stream or sys.stdout
+    for line in _wrapped(before, last, _terminal_width(out)):
         out.write(line.rstrip() + "\n")
+
+
+def _terminal_width(out: TextIO) -> int | None:
+    """How wide lines may be where a person reads them; None for pipes and files."""
+    return min(shutil.get_terminal_size().columns, WIDEST) if out.isatty() else None
+
+
+def _wrapped(before: str, last: str, limit: int | None) -> Iterator[str]:
+    """A line of a table: a long last cell goes on below, under its column where there is room."""
+    if limit is None or len(before) + len(last) <= limit:
+        yield before + last
+        return
+    indent = len(before) if limit - len(before) >= NARROWEST else 4
+    lines = textwrap.wrap(last, max(limit - indent, 1), break_on_hyphens=False) or [""]
+    if indent < len(before):
+        yield before
+        yield from (" " * indent + line for line in lines)
+        return
+    yield before + lines[0]
+    yield from (" " * indent + line for line in lines[1:])

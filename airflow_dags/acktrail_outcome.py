@@ -28,6 +28,8 @@ ERROR_LINES = 12
 KEYS_SHOWN = 3
 """Of the evidence of one finding; the XCom `findings` has all."""
 
+_NOT_EVALUATED = "check_not_evaluated"
+"""State of a finding that says that the check itself could not be evaluated."""
 _ERROR = re.compile(r"(?:[a-z_]+\.)*[A-Z]\w+: ")
 """The first line of an error: its type, then what, where and what to do."""
 
@@ -86,7 +88,12 @@ def read_records(stdout: str) -> tuple[Record, ...]:
 
 def is_failed_check(record: Record) -> bool:
     """Whether *record* is the answer of a check that must fail the command."""
-    return record.get("outcome") == "fail" and record.get("grade") == "fail"
+    raised = any(_is_raised(finding) for finding in record.get("findings") or ())
+    return raised or (record.get("outcome") == "fail" and record.get("grade") == "fail")
+
+
+def _is_raised(finding: Record) -> bool:
+    return finding.get("state") == _NOT_EVALUATED
 
 
 def error_in(stderr: Sequence[str]) -> str:
@@ -127,9 +134,12 @@ def tell(failed: Sequence[Record]) -> str:
     """The checks that failed, as the person woken up should read them."""
     parts = [f"{len(failed)} check(s) failed. Every alert was delivered."]
     for record in failed:
-        parts.append(f"{record.get('check')} ({record.get('table')}): {record.get('sentence')}")
+        wrong = record.get("outcome") == "fail"
+        said = record.get("sentence") if wrong else "It could not be evaluated."
+        parts.append(f"{record.get('check')} ({record.get('table')}): {said}")
         for finding in record.get("findings") or ():
-            if finding.get("outcome") == "fail" and not finding.get("muted_by"):
+            failed_here = finding.get("outcome") == "fail" or _is_raised(finding)
+            if failed_here and not finding.get("muted_by"):
                 parts.append(f"  - {finding.get('because')}{_keys(finding)}")
         parts.append(f"  Runbook: {record.get('runbook')}")
     return "\n".join(parts)

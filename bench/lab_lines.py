@@ -18,10 +18,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from acktrail.logtext import join_records, may_be_evidence
+from acktrail.logs.event import Event, Unread
+from acktrail.logs.prefilter import may_be_evidence
+from acktrail.logs.reader import read_record
+from acktrail.logs.records import join_records
 from acktrail.output import write_rows
-from pipelines.reading.event import Event, Unread
-from pipelines.reading.reader import read_record
 
 PRODUCER = "[Producer clientId="
 CONSUMER = "[Consumer clientId="

@@ -31,8 +31,8 @@ import pyarrow.parquet as pq
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.lake import Lake
+from acktrail.logs.errors import catalogue, category, retriable
 from pipelines import runner, session
-from pipelines.reading.errors import catalogue, category, retriable
 from pipelines.silver.common_lines import LINES
 from pipelines.silver.producer_events import JOB
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from acktrail.evidence import EVIDENCE
+from acktrail.logs.prefilter import EVIDENCE
 
 NOISE_BYTES = 256 * 1024 * 1024
 HEAVY_LINES = 100_000

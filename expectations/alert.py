@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from acktrail.contracts.vocabulary import Grade, Outcome
-from expectations.result import UNDECIDED, Finding, first_keys
+from expectations.result import NOT_EVALUATED, UNDECIDED, Finding, first_keys
 
 OPEN, RESOLVED = "open", "resolved"
 NEAR = timedelta(minutes=10)
@@ -232,7 +232,7 @@ def _refreshed(before: Alert, finding: Finding, now: datetime) -> Alert | None:
 def _cured(alert: Alert, checks: Collection[str], blind: Collection[tuple[str, str]]) -> bool:
     if alert.check not in checks:
         return False
-    if alert.state == UNDECIDED:
+    if alert.state in (UNDECIDED, NOT_EVALUATED):
         return True
     return (alert.check, alert.cluster) not in blind and (alert.check, "") not in blind
 

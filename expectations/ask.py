@@ -14,9 +14,11 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import CHECK_RESULTS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
+from acktrail.pending import pending_evidence
 from expectations.own_suites import read_own_suites
 from expectations.policy import Policy, read_policy
 from expectations.result import CheckResult
+from expectations.stale import NOTHING_WAITS, PENDING, Waiting
 from expectations.suite import Question, Suite
 from expectations.suites import SUITES
 from expectations.validate import STRUCTURE, Asked, validate
@@ -26,10 +28,15 @@ OVERTAKEN = timedelta(minutes=15)
 
 
 def ask(
-    lake: Lake, as_of: datetime, policy_file: Path | None, runbooks: str, docs: Path | None = None
+    lake: Lake,
+    as_of: datetime,
+    policy_file: Path | None,
+    runbooks: str,
+    docs: Path | None = None,
+    waiting: Waiting = NOTHING_WAITS,
 ) -> list[CheckResult]:
     """The results of every check at *as_of*, also appended to `check_results`."""
-    results = answers(lake, as_of, policy_file, runbooks, docs)
+    results = answers(lake, as_of, policy_file, runbooks, docs, waiting=waiting)
     keep(lake, results, as_of)
     return results
 
@@ -41,12 +48,23 @@ def answers(
     runbooks: str,
     docs: Path | None = None,
     tables: Collection[str] | None = None,
+    waiting: Waiting = NOTHING_WAITS,
 ) -> list[CheckResult]:
-    """The results of every check (on *tables* alone, where given), kept nowhere."""
+    """The results of every check (on *tables* alone, where given), kept nowhere.
+
+    *waiting* is evidence that is not in the answers yet (`look_for_waiting`).
+    """
     policy, suites = policy_and_suites(policy_file)
-    asked = Asked(Question(as_of, policy.window), policy, runbooks)
+    asked = Asked(Question(as_of, policy.window), policy, runbooks, waiting)
     chosen = [s for s in suites if tables is None or s.table.name in tables]
     return validate(chosen, lake, asked, docs)
+
+
+def look_for_waiting(lake: Lake, policy_file: Path | None, now: datetime) -> Waiting:
+    """The evidence that no run has read yet, and how long the policy lets it wait."""
+    policy, suites = policy_and_suites(policy_file)
+    allowed = policy.limit_everywhere(PENDING, thresholds(suites)[PENDING])
+    return Waiting(pending_evidence(lake), timedelta(seconds=allowed), now)
 
 
 def policy_and_suites(policy_file: Path | None) -> tuple[Policy, tuple[Suite, ...]]:

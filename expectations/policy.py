@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, Literal, get_args
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from acktrail.contracts.vocabulary import Grade
 from acktrail.errors import ConfigError
+from acktrail.settings.problems import problem_lines
+from acktrail.settings.values import Zone
 from expectations.result import Finding
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -35,6 +37,9 @@ def _globs(value: Any) -> Any:
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Globs = Annotated[tuple[str, ...], BeforeValidator(_globs)]
+Kind = Literal["logs", "metrics", "audits"]
+"""Evidence that an installation may do without."""
+KINDS: tuple[str, ...] = get_args(Kind)
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
@@ -86,7 +91,7 @@ class Maintenance(_Place):
     days: tuple[Day, ...] = ()
     between: str | None = None
     """Time of day, for example `02:00-04:00`; it may pass midnight."""
-    zone: str = "UTC"
+    zone: Zone = "UTC"
 
     @model_validator(mode="after")
     def _has_a_time(self) -> Maintenance:
@@ -101,10 +106,6 @@ class Maintenance(_Place):
             raise ValueError("`to` must be after `from`")
         if self.between is not None:
             _clock(self.between)
-        try:
-            ZoneInfo(self.zone)
-        except (ZoneInfoNotFoundError, ValueError):
-            raise ValueError(f"there is no time zone {self.zone}") from None
         return self
 
     def is_on(self, at: datetime) -> bool:
@@ -147,7 +148,7 @@ class Policy(_Strict):
     grades: dict[str, Grade] = Field(default_factory=dict)
     """Another grade for a check."""
     maintenance: tuple[Maintenance, ...] = ()
-    not_collected: tuple[Literal["logs", "metrics", "audits"], ...] = ()
+    not_collected: tuple[Kind, ...] = ()
     """Evidence this installation does without: checks on it are undecided, and nobody is told."""
     suites: str | None = None
     """Directory with suites of your own, beside this file."""
@@ -167,6 +168,13 @@ class Policy(_Strict):
             if chosen:
                 rules.extend({**place, **chosen} for place in _places(rule))
         return rules
+
+    def limit_everywhere(self, name: str, otherwise: float) -> float:
+        """The threshold *name* of the first rule for all places; *otherwise* without one."""
+        for rule in self.limits((name,)):
+            if rule.keys() == {name}:
+                return float(rule[name])
+        return otherwise
 
     def muted_by(self, finding: Finding, at: datetime) -> str:
         """Name of the maintenance window at *at* that expects it; empty for none, or a loss."""
@@ -234,15 +242,5 @@ def read_policy(path: Path | None) -> Policy:
     try:
         return Policy.model_validate(raw)
     except ValidationError as error:
-        raise ConfigError(_explained(path, error)) from None
-
-
-def _explained(path: Path, error: ValidationError) -> str:
-    lines = []
-    for problem in error.errors(include_url=False):
-        where = ".".join(str(part) for part in problem["loc"]) or "the file"
-        said = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            said = "there is no such setting"
-        lines.append(f"  {where}: {said}")
-    return f"{path}: the policy is wrong:\n" + "\n".join(lines)
+        lines = "\n".join(f"  {line}" for line in problem_lines(error, Policy))
+        raise ConfigError(f"{path}: the policy is wrong:\n{lines}") from None

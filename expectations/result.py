@@ -11,6 +11,10 @@ from acktrail.contracts.vocabulary import Grade, Outcome
 
 UNDECIDED = "undecided"
 """State of a finding about evidence that is missing."""
+NOT_EVALUATED = "check_not_evaluated"
+"""State of a finding about a check that raised an error, or whose table cannot be read."""
+NOT_COLLECTED = "not_collected"
+"""What mutes findings about evidence that the policy file says is not collected."""
 MOST_KEYS = 50
 """Offending keys kept of one finding; the count says how many there were."""
 
@@ -79,13 +83,16 @@ class CheckResult:
 
     @property
     def open_findings(self) -> tuple[Finding, ...]:
-        """The findings that no maintenance window expects."""
+        """The findings that neither a maintenance window nor `not_collected` mutes."""
         return tuple(f for f in self.findings if not f.muted_by)
 
     @property
     def outcome(self) -> Outcome:
-        """Fail if anything failed, else undecided if any evidence is missing, else pass."""
-        outcomes = {f.outcome for f in self.open_findings}
+        """Fail if anything failed, else undecided if any evidence is missing, else pass.
+
+        Evidence that is not collected mutes the alert only: the check did not pass.
+        """
+        outcomes = {f.outcome for f in self.findings if f.muted_by in ("", NOT_COLLECTED)}
         for worst in (Outcome.FAIL, Outcome.UNDECIDED):
             if worst in outcomes:
                 return worst
@@ -94,7 +101,12 @@ class CheckResult:
     @property
     def failed(self) -> bool:
         """Whether the command must fail for it."""
-        return self.grade is Grade.FAIL and self.outcome is Outcome.FAIL
+        return self.not_evaluated or (self.grade is Grade.FAIL and self.outcome is Outcome.FAIL)
+
+    @property
+    def not_evaluated(self) -> bool:
+        """Whether the check itself raised an error, or could not read its table."""
+        return any(f.state == NOT_EVALUATED for f in self.findings)
 
     def rows(self, check_run: str, checked_at: datetime, as_of: datetime) -> list[dict[str, Any]]:
         """Its rows of `check_results`: one for each owner of what was found."""
@@ -121,7 +133,9 @@ class CheckResult:
             "subject": owner,
             "outcome": own.outcome.value,
             "rows_failed": sum(f.count for f in found if f.outcome is Outcome.FAIL),
-            "rows_muted": sum(f.count for f in self.findings if f.muted_by),
+            "rows_muted": sum(
+                f.count for f in self.findings if f.muted_by and f.outcome is Outcome.FAIL
+            ),
             "keys": list(first_keys(key for f in found for key in f.keys)),
             "because": " ".join(dict.fromkeys(f.because for f in found)) or self.sentence,
         }

@@ -11,21 +11,22 @@ from acktrail.contracts.gold import (
     RETRY_BUDGETS,
     VERDICT_CHANGES,
 )
-from acktrail.contracts.runs import COVERAGE, RUNS
+from acktrail.contracts.runs import COVERAGE, RUNS, SOURCE_STATES
 from acktrail.contracts.silver import CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
 from expectations import views
+from expectations.domain.clients import ExpectClientsMatchedAcrossSources
 from expectations.domain.counts import (
     ExpectEveryRowAccountedFor,
     ExpectNothingUnreadableDropped,
 )
 from expectations.domain.errors import ExpectNoNonRetriableError
 from expectations.domain.evidence import (
-    ExpectClientsMatchedAcrossSources,
     ExpectClocksWithinBound,
     ExpectEvidenceCompleteAndFresh,
     ExpectKnownLogLinesParsed,
     ExpectMetricsOfEverySource,
 )
+from expectations.domain.failed_requests import ExpectFailedProduceRequestsExplained
 from expectations.domain.ledger import (
     ExpectBooksToBalance,
     ExpectNoDuplicateFromIdempotentProducer,
@@ -41,10 +42,10 @@ from expectations.domain.losses import (
 )
 from expectations.domain.rates import (
     ExpectErrorRateWithinBounds,
-    ExpectFailedProduceRequestsExplained,
     ExpectRetryRateWithinBounds,
 )
 from expectations.domain.retries import ExpectRetriesNotAboutToRunOut
+from expectations.domain.sources import ExpectConfiguredInputsFound, ExpectEverySourceUp
 from expectations.suite import Suite, fail, warn
 
 SUITES: tuple[Suite, ...] = (
@@ -85,7 +86,7 @@ SUITES: tuple[Suite, ...] = (
             ),
             fail(
                 ExpectNoMessageLost(),
-                "Messages were lost and their application was not told.",
+                "Messages were lost before they were acknowledged.",
             ),
             fail(
                 ExpectNothingSkippedOrExpired(),
@@ -93,7 +94,7 @@ SUITES: tuple[Suite, ...] = (
             ),
             warn(
                 ExpectNoMessageRejected(),
-                "Sends failed for good; their applications were told and must have acted.",
+                "Sends were refused for good: their applications must act.",
             ),
         ),
     ),
@@ -138,13 +139,13 @@ SUITES: tuple[Suite, ...] = (
             ),
             warn(
                 ExpectFailedProduceRequestsExplained(),
-                "Brokers refuse writes of a client that nobody watches.",
+                "Brokers fail produce requests that no client reports.",
             ),
         ),
     ),
     Suite(
         COVERAGE,
-        views.coverage,
+        views.coverage_and_states,
         needs="evidence",
         checks=(
             fail(
@@ -158,6 +159,21 @@ SUITES: tuple[Suite, ...] = (
             warn(
                 ExpectClocksWithinBound(),
                 "A clock is ahead: the order of events around it is not to be trusted.",
+            ),
+        ),
+    ),
+    Suite(
+        SOURCE_STATES,
+        views.source_states,
+        needs="evidence",
+        checks=(
+            fail(
+                ExpectEverySourceUp(),
+                "A source is down or nobody reads it: what it would show is not seen.",
+            ),
+            warn(
+                ExpectConfiguredInputsFound(),
+                "A source does not find files or topics that it was told to read.",
             ),
         ),
     ),
@@ -194,7 +210,7 @@ SUITES: tuple[Suite, ...] = (
         checks=(
             warn(
                 ExpectClientsMatchedAcrossSources(),
-                "Logs, metrics and audits of the same client are not joined.",
+                "Logs, metrics and audits of one client are not joined: its host names differ.",
             ),
         ),
     ),

@@ -1,25 +1,28 @@
 """Ask every suite of a lake: read, validate by Great Expectations, collect findings.
 
-Time is an argument. A table that was never written, and a known gap in the evidence behind it,
-make checks undecided, never a pass.
+Time is an argument. A table that was never written, a known gap in the evidence behind it, and a
+check that raises an error are undecided, never a pass. One such check never stops the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acktrail.contracts.runs import COVERAGE
 from acktrail.contracts.vocabulary import Grade, Outcome
-from acktrail.errors import AcktrailError
+from acktrail.errors import TransientError
 from expectations.docs import build_docs
-from expectations.domain.expectation import missing
+from expectations.domain.evidence import STALE
+from expectations.domain.expectation import missing, not_collected
 from expectations.engine import context, gx
 from expectations.from_contract import structural
-from expectations.gaps import known_gaps
-from expectations.policy import Policy
-from expectations.result import CheckResult, Finding
+from expectations.gaps import missing_evidence
+from expectations.policy import KINDS, Policy
+from expectations.result import NOT_COLLECTED, NOT_EVALUATED, CheckResult, Finding
+from expectations.stale import NOTHING_WAITS, Waiting
 from expectations.suite import Check, Question, Suite
 
 if TYPE_CHECKING:
@@ -29,7 +32,12 @@ if TYPE_CHECKING:
 
 STRUCTURE = "fits_its_contract"
 """Name of the check that holds all structural expectations of a table."""
-STRUCTURE_SENTENCE = "The table does not hold what its contract promises; answers may be wrong."
+_STRUCTURE_CHECK = Check(
+    None,
+    Grade.FAIL,
+    "The table does not hold what its contract promises; answers may be wrong.",
+    named=STRUCTURE,
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Asked:
     question: Question
     policy: Policy
     runbooks: str
+    waiting: Waiting = NOTHING_WAITS
 
     def runbook(self, check: Check) -> str:
         """The page for *check*: our own, or the one a user named."""
@@ -49,8 +58,12 @@ class Asked:
         return self.policy.grades.get(check.name, check.grade)
 
     def addressed(self, finding: Finding, check: Check) -> Finding:
-        """*finding* with its check, who is told, and what expects it."""
-        blind = finding.outcome is Outcome.UNDECIDED
+        """*finding* with its check, its owner, and what mutes it.
+
+        A check that cannot be evaluated keeps its grade, and nothing mutes it.
+        """
+        raised = finding.state == NOT_EVALUATED
+        blind = finding.outcome is Outcome.UNDECIDED and not raised
         named = replace(
             finding,
             check=check.name,
@@ -58,9 +71,9 @@ class Asked:
             runbook=self.runbook(check),
             owner=self.policy.owner_of(finding),
         )
-        muted = self.policy.muted_by(named, self.question.as_of)
+        muted = "" if raised else self.policy.muted_by(named, self.question.as_of)
         if blind and finding.needs in self.policy.not_collected:
-            muted = "not_collected"
+            muted = NOT_COLLECTED
         return replace(named, muted_by=muted)
 
 
@@ -70,26 +83,50 @@ def validate(
     """The results of all *suites*; Data Docs are built into *docs* where it is given."""
     gx_context = context()
     source = gx_context.data_sources.add_pandas("lake")
-    gaps = known_gaps(lake, asked.question)
+    gaps = _gaps(suites, lake, asked)
     results: list[CheckResult] = []
     for suite in suites:
-        frame = suite.view(lake, asked.question)
-        if frame is None:
-            results.extend(_blind(suite, check, asked) for check in suite.checks)
+        unknown = [*asked.waiting.before(suite.table, suite.needs), *gaps.get(suite.needs, ())]
+        try:
+            frame = suite.view(lake, asked.question)
+            raw = None if frame is None else _run(gx_context, docs, source, suite, frame, asked)
+        except TransientError:
+            raise
+        except Exception as error:  # a damaged table, or a fault of ours
+            results.extend(_unreadable(suite, error, asked))
             continue
-        raw = _run(gx_context if docs else None, source, suite, frame, asked)
-        results.extend(_read(suite, len(frame), raw, asked, gaps.get(suite.needs, ())))
+        if frame is None or raw is None:
+            found = unknown[:1] or [_absent(suite, asked)]
+            results.extend(_result(suite, check, 0, found, asked) for check in suite.checks)
+            continue
+        results.extend(_read(suite, len(frame), raw, asked, unknown))
     if docs is not None:
         build_docs(gx_context, docs)
     return results
 
 
+def _gaps(suites: Sequence[Suite], lake: Lake, asked: Asked) -> Mapping[str, Sequence[Finding]]:
+    """What is missing, by the kind of evidence; where that cannot be read, every kind is."""
+    try:
+        return missing_evidence(lake, asked.question, asked.waiting.inputs_of(COVERAGE))
+    except TransientError:
+        raise
+    except Exception as error:
+        unknown = not_evaluated(COVERAGE.name, _could_not_read(COVERAGE.name, error), asked)
+        return {suite.needs: [unknown] for suite in suites}
+
+
 def _run(
-    documented: Any, source: Any, suite: Suite, frame: pd.DataFrame, asked: Asked
+    gx_context: Any,
+    docs: Path | None,
+    source: Any,
+    suite: Suite,
+    frame: pd.DataFrame,
+    asked: Asked,
 ) -> list[Any]:
     """Great Expectations' results, in the order the expectations were given.
 
-    *documented* is the context that keeps what Data Docs are built from; None to keep nothing.
+    With *docs*, *gx_context* keeps what Data Docs are built from.
     """
     expectations = structural(suite.table) if suite.structural else []
     expectations.extend(bound(check, asked) for check in suite.checks)
@@ -98,18 +135,15 @@ def _run(
         expectation.meta = {"position": position}
     named = gx.ExpectationSuite(name=suite.name, expectations=expectations)
     given = {"dataframe": frame}
-    if documented is None:
+    if docs is None:
         ran = batch.get_batch(batch_parameters=given).validate(named, result_format="SUMMARY")
     else:
-        named = documented.suites.add(named)
-        definition = documented.validation_definitions.add(
+        named = gx_context.suites.add(named)
+        definition = gx_context.validation_definitions.add(
             gx.ValidationDefinition(name=suite.name, data=batch, suite=named)
         )
         ran = definition.run(batch_parameters=given, result_format="SUMMARY")
-    ordered = sorted(ran.results, key=lambda r: int(r.expectation_config.meta["position"]))
-    for result in ordered:
-        _require_no_exception(suite, result)
-    return ordered
+    return sorted(ran.results, key=lambda r: int(r.expectation_config.meta["position"]))
 
 
 def bound(check: Check, asked: Asked) -> Any:
@@ -122,26 +156,35 @@ def bound(check: Check, asked: Asked) -> Any:
     return check.expectation.copy(update=changes)
 
 
-def _require_no_exception(suite: Suite, result: Any) -> None:
+def _error_of(result: Any) -> str | None:
+    """What an expectation raised, as `KeyError: 'cluster'`; None where it was evaluated."""
     raised = result.exception_info or {}
     for info in (raised,) if "raised_exception" in raised else raised.values():
         if info.get("raised_exception"):
-            raise AcktrailError(
-                f"{suite.name}: {result.expectation_config.type} could not be evaluated: "
-                f"{info.get('exception_message')}"
-            )
+            trace = str(info.get("exception_traceback") or "").strip().splitlines()
+            return trace[-1] if trace else str(info.get("exception_message"))
+    return None
 
 
 def _read(
-    suite: Suite, rows: int, raw: Sequence[Any], asked: Asked, gaps: Sequence[Finding]
+    suite: Suite, rows: int, raw: Sequence[Any], asked: Asked, unknown: Sequence[Finding]
 ) -> Iterable[CheckResult]:
+    """The results of a suite; what is *unknown* makes undecided what did not fail."""
     split = len(raw) - len(suite.checks)
     if suite.structural:
         yield _structure(suite, rows, raw[:split], asked)
     for check, result in zip(suite.checks, raw[split:], strict=True):
+        error = _error_of(result)
+        if error is not None:
+            raised = not_evaluated(check.name, f"{check.name} raised {error}.", asked)
+            yield _result(suite, check, rows, [raised], asked)
+            continue
         found = _findings(suite, check, result, asked)
+        if any(u.cause.startswith("pending_") for u in unknown):
+            # A source is not stale while what it gave waits for a run.
+            found = [f for f in found if f.state != STALE]
         failing = {f.cluster for f in found}
-        found.extend(gap for gap in gaps if gap.cluster not in failing)
+        found.extend(gap for gap in unknown if gap.cluster not in failing)
         yield _result(suite, check, rows, found, asked)
 
 
@@ -170,9 +213,8 @@ def _result(
 
 def _structure(suite: Suite, rows: int, raw: Sequence[Any], asked: Asked) -> CheckResult:
     broken = [r for r in raw if not r.success]
-    check = Check(None, Grade.FAIL, STRUCTURE_SENTENCE, named=STRUCTURE)
     found = [_plain(suite, "contract_broken", broken, asked)] if broken else []
-    return _result(suite, check, rows, found, asked)
+    return _result(suite, _STRUCTURE_CHECK, rows, found, asked)
 
 
 def _plain(suite: Suite, state: str, broken: Sequence[Any], asked: Asked) -> Finding:
@@ -197,6 +239,9 @@ def _described(result: Any) -> str:
     kwargs = result.expectation_config.kwargs
     where = kwargs.get("column") or ", ".join(kwargs.get("column_list") or ())
     said = f"{result.expectation_config.type} {where}".strip()
+    error = _error_of(result)
+    if error is not None:
+        return f"{said} raised {error}"
     details = (result.result or {}).get("details") or {}
     if details.get("columns"):
         return ", ".join(f"{column} ({n} rows)" for column, n in details["columns"].items())
@@ -204,17 +249,42 @@ def _described(result: Any) -> str:
     return f"{said} ({count} rows)" if count else said
 
 
-def _blind(suite: Suite, check: Check, asked: Asked) -> CheckResult:
-    """The result of a check whose table was never written."""
-    finding = missing(
+def _absent(suite: Suite, asked: Asked) -> Finding:
+    """Why the checks on a table that was never written are undecided."""
+    told = f"Table {suite.table.name} does not exist yet. Run `acktrail run`."
+    if suite.needs == "evidence":
+        told = "Nothing was collected yet. Start the agents, then run `acktrail run`."
+    return missing(
         cluster="",
         cause=f"no_{suite.needs}",
         starts_at=asked.question.as_of,
-        because=(
-            f"The lake holds no answers from {suite.needs}, so nothing can be said: collect and "
-            "run `acktrail run`, or name it under `not_collected` in the policy file."
-        ),
-        keys=(check.name,),
+        because=not_collected(suite.needs) if suite.needs in KINDS else told,
         needs=suite.needs,
     )
-    return _result(suite, check, 0, [finding], asked)
+
+
+def _unreadable(suite: Suite, error: Exception, asked: Asked) -> Iterable[CheckResult]:
+    """The results of a suite whose table cannot be read: one finding, in every check of it."""
+    found = not_evaluated(suite.table.name, _could_not_read(suite.name, error), asked)
+    checks = (_STRUCTURE_CHECK, *suite.checks) if suite.structural else suite.checks
+    return [_result(suite, check, 0, [found], asked) for check in checks]
+
+
+def _could_not_read(name: str, error: Exception) -> str:
+    return f"{name} could not be read: {type(error).__name__}: {error}"
+
+
+def not_evaluated(cause: str, because: str, asked: Asked) -> Finding:
+    """The finding that a check could not be evaluated, so that nothing is known of it."""
+    return Finding(
+        outcome=Outcome.UNDECIDED,
+        cluster="",
+        topic="",
+        group="",
+        state=NOT_EVALUATED,
+        cause=cause,
+        starts_at=asked.question.as_of,
+        ends_at=None,
+        because=f"{because} The other checks were evaluated. Report this text as a fault of "
+        "acktrail unless it names something to mend.",
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 
+from acktrail.answers import sources as answers
 from acktrail.contracts import Table
+from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.gold import (
     DELIVERY_LEDGER,
@@ -18,9 +20,9 @@ from acktrail.contracts.gold import (
     RETRY_BUDGETS,
     VERDICT_CHANGES,
 )
-from acktrail.contracts.runs import COVERAGE, RUNS
+from acktrail.contracts.runs import COVERAGE, RUNS, SOURCE_STATES
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
-from acktrail.contracts.vocabulary import Tier
+from acktrail.contracts.vocabulary import SourceState, Tier
 from acktrail.window import day_of, hour_of
 
 if TYPE_CHECKING:
@@ -89,6 +91,26 @@ def coverage(lake: Lake, question: Question) -> pd.DataFrame | None:
     return covered.assign(computed_at=computed)
 
 
+def coverage_and_states(lake: Lake, question: Question) -> pd.DataFrame | None:
+    """As *coverage*, with `read_at`: when an agent last reported that it reads the source."""
+    import pandas as pd
+
+    covered = coverage(lake, question)
+    if covered is None:
+        return None
+    read = {(r["cluster"], r["source"]): r["at"] for r in sources_read(lake, question.as_of)}
+    places = covered[["cluster", "source"]].itertuples(index=False, name=None)
+    read_at = pd.Series([read.get(p) for p in places], covered.index, "datetime64[us, UTC]")
+    return covered.assign(read_at=read_at)
+
+
+def sources_read(lake: Lake, as_of: datetime) -> list[dict[str, Any]]:
+    """The sources that an agent reads, or has read to their end, the newest report last."""
+    reading = (SourceState.UP, SourceState.ENDED)
+    found = [r for r in answers.source_states(lake, as_of) if r["state"] in reading]
+    return sorted(found, key=lambda r: r["at"])
+
+
 def runs(lake: Lake, question: Question) -> pd.DataFrame | None:
     """The runs that were asked for within the window."""
     asked = ds.field("as_of")
@@ -104,6 +126,20 @@ def unread_records(lake: Lake, question: Question) -> pd.DataFrame | None:
 def clients(lake: Lake, question: Question) -> pd.DataFrame | None:
     """The clients seen within the window."""
     return frame(lake, CLIENTS, _since("last_seen_at", question))
+
+
+def source_states(lake: Lake, question: Question) -> pd.DataFrame | None:
+    """How each source stands; no row where a lake holds only what `acktrail ingest` read."""
+    import pandas as pd
+
+    if not lake.exists(SOURCE_STATES) and lake.is_empty():
+        return None
+    found = answers.source_states(lake, question.as_of)
+    since = {
+        name: pd.Series([row.pop(name) for row in found], dtype="datetime64[us, UTC]")
+        for name in ("state_since_at", "unread_since_at")
+    }
+    return rows(SOURCE_STATES, found).to_pandas().assign(**since)
 
 
 def frame(

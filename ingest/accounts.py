@@ -7,7 +7,6 @@ log (after 30 days) no longer count; `since` says how far back the accounts reac
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from acktrail.contracts import Table
 from acktrail.lake import Lake
+from ingest.counters import read_note
 
 RATE_WINDOW = timedelta(hours=1)
 
@@ -60,21 +60,10 @@ def accounts(lake: Lake, tables: Iterable[Table], as_of: datetime) -> dict[str, 
     for table in tables:
         delta = lake.open(table)
         for commit in delta.history() if delta is not None else ():
-            note = _note(commit.get("note"))
+            note = read_note(commit.get("note"))
             if note is None:
                 continue
             source = str(note["source"])
             at = datetime.fromtimestamp(commit["timestamp"] / 1000, UTC)
             found.setdefault(source, Account(source)).add(note, at, as_of)
     return found
-
-
-def _note(text: object) -> dict[str, object] | None:
-    if not isinstance(text, str):
-        return None
-    try:
-        note = json.loads(text)
-    except ValueError:
-        return None
-    wanted = {"source", "received", "written", "dropped"}
-    return note if isinstance(note, dict) and wanted <= set(note) else None

@@ -10,7 +10,9 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.lake import Lake, Position
 from acktrail.wire import row_of_report
-from ingest.message_rows import MessageFile, message_reports
+from ingest.message_checks import refuse_wrong_rows
+from ingest.message_file import MessageFile
+from ingest.message_rows import message_reports
 from ingest.recorded import name_hash
 
 SOURCE = "audits"
@@ -22,7 +24,7 @@ def ingest_files(
     """Write the messages of every file; for each what was read and written.
 
     The position is the number of rows read: a run that was killed goes on after its last commit,
-    and a file that was read before writes nothing.
+    and a file that was read before writes nothing. Of a file with a wrong row nothing is written.
     """
     return [_ingest(MessageFile.of(path), lake, cluster, read_at) for path in paths]
 
@@ -31,14 +33,15 @@ def _ingest(file: MessageFile, lake: Lake, cluster: str, read_at: datetime) -> d
     app_id = f"audits/{cluster}/{file.identity}"
     reporter = name_hash("audits", cluster, file.identity)
     began = lake.position(AUDIT_REPORTS, app_id)
+    reported_ms = int(read_at.timestamp() * 1000)
+    if began is None:
+        refuse_wrong_rows(file, reported_ms)
     row = messages = reports = 0
     for piece in file.pieces():
         first, row = row, row + piece.num_rows
         if began is not None and row <= began:
             continue
-        made = message_reports(
-            piece, reporter, first, int(read_at.timestamp() * 1000), str(file.path)
-        )
+        made = message_reports(piece, reporter, first, reported_ms, str(file.path))
         data = rows(AUDIT_REPORTS, [row_of_report(r, cluster, SOURCE, read_at) for r in made])
         lake.append(AUDIT_REPORTS, data, (Position(app_id, began, row),))
         began, messages, reports = row, messages + piece.num_rows, reports + len(made)

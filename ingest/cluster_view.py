@@ -1,25 +1,26 @@
-"""What the brokers say, asked with one AdminClient: partitions, offsets, settings, groups."""
+"""What the brokers report about partitions, offsets, settings and groups."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    TopicCollection,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
 
 from acktrail.errors import SourceUnavailable
-from ingest.kafka_access import Listener, explained, reason, refused
-
-log = logging.getLogger(__name__)
+from ingest.group_commits import group_commits
+from ingest.kafka_access import (
+    Listener,
+    explained,
+    open_admin,
+    reason,
+    refused,
+    unknown_topic,
+)
+from ingest.topic_names import no_such_topic
 
 
 @dataclass
@@ -55,10 +56,12 @@ class ClusterView:
 
     def __init__(self, config: Mapping[str, Any], timeout_s: float) -> None:
         self._heard = Listener()
-        listening: dict[str, Any] = {**config, "error_cb": self._heard.hear}
-        self._admin = AdminClient(listening, logger=log)
+        self._config = config
+        self._admin = open_admin(config, self._heard)
         self._timeout = timeout_s
         self.notes: list[str] = []
+        self.missing: tuple[str, ...] = ()
+        """One sentence for each topic asked for last that the cluster does not have."""
 
     def topics(self) -> list[str]:
         """All topics but internal ones."""
@@ -74,12 +77,18 @@ class ClusterView:
 
     def _metadata(self, what: str) -> Any:
         try:
-            return self._admin.list_topics(timeout=self._timeout)
+            found = self._admin.list_topics(timeout=self._timeout)
         except KafkaException as error:
             raise self._explained(what, error) from None
+        self._heard.answered()
+        return found
 
     def partitions(self, topics: Sequence[str]) -> list[PartitionState]:
-        """Every partition of *topics*, with earliest and latest offset where it has a leader."""
+        """Every partition of *topics*, with earliest and latest offset where it has a leader.
+
+        A topic that does not exist is one of `missing`, and has no partitions.
+        """
+        self.missing = ()
         if not topics:
             return []
         described = self._answers(
@@ -89,6 +98,7 @@ class ClusterView:
                 )
             ),
             needs="Describe on the topic",
+            absent=self._note_missing,
         )
         states = [
             PartitionState(
@@ -138,7 +148,8 @@ class ClusterView:
             resources = [ConfigResource(ResourceType.BROKER, str(id))]
             answers |= self._configs(resources, "DescribeConfigs on the cluster")
         if not answers and (topics or brokers):
-            raise SourceUnavailable(f"no settings of the cluster: {'; '.join(self.notes[-3:])}")
+            said = SourceUnavailable(f"no settings: {'; '.join(self.notes[-3:])}")
+            raise self._explained("the cluster's settings", said)
         found = {}
         for resource, entries in answers.items():
             kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
@@ -163,15 +174,18 @@ class ClusterView:
         except (KafkaException, TimeoutError) as error:
             raise self._explained("the consumer groups", error) from None
         for trouble in listed.errors or ():
-            self.notes.append(f"some consumer groups could not be listed: {trouble}")
+            self.notes.append(
+                f"some consumer groups could not be listed: {reason(KafkaException(trouble))}"
+            )
         seen = sorted(group.group_id for group in listed.valid or ())
         if not seen:
             self.notes.append("no group is visible: there is none, or we need Describe on groups")
         return seen
 
-    def commits(self, groups: Sequence[str]) -> list[Commit]:
-        """Everything *groups* have committed, with members and state."""
-        if not groups:
+    def commits(self, groups: Sequence[str], states: Iterable[PartitionState]) -> list[Commit]:
+        """What *groups* have committed for the partitions in *states*, with members and state."""
+        places = [(s.topic, s.partition) for s in states]
+        if not groups or not places:
             return []
         described = self._answers(
             self._ask(
@@ -181,18 +195,12 @@ class ClusterView:
             ),
             needs="Describe on the group",
         )
-        asked: dict[Any, Future[Any]] = {}
-        for group in groups:
-            request = [ConsumerGroupTopicPartitions(group)]
-            asked |= self._ask(
-                lambda request=request: self._admin.list_consumer_group_offsets(  # type: ignore[misc]
-                    request, request_timeout=self._timeout
-                )
-            )
+        # One that could not be described has no coordinator to ask; it is in the notes already.
+        asked = group_commits(self._config, list(described), places, self._timeout)
         return [
-            _commit(str(group), place, described.get(group))
+            _commit(group, place, described[group])
             for group, answer in self._answers(asked, "Describe on the group").items()
-            for place in answer.topic_partitions
+            for place in answer
         ]
 
     def _ask(self, request: Callable[[], Any]) -> dict[Any, Future[Any]]:
@@ -202,28 +210,43 @@ class ClusterView:
             raise self._explained("the cluster", error) from None
         return futures
 
+    def _note_missing(self, topics: Sequence[str]) -> None:
+        found = self._metadata("the cluster's topics").topics if topics else {}
+        self.missing = tuple(no_such_topic(topic, found) for topic in topics)
+        self.notes += self.missing
+
     def _answers(
-        self, futures: Mapping[Any, Future[Any]], needs: str, needed: bool = True
+        self,
+        futures: Mapping[Any, Future[Any]],
+        needs: str,
+        needed: bool = True,
+        absent: Callable[[Sequence[str]], None] | None = None,
     ) -> dict[Any, Any]:
         """The answers that came. One that did not is noted; none at all, where *needed*, raises.
 
-        *needs* is the ACL without which the question is refused: that always raises.
+        *needs* is the ACL without which the question is refused: that always raises. *absent* is
+        told which topics do not exist: that is an answer.
         """
         answers: dict[Any, Any] = {}
         errors: list[tuple[Any, Exception]] = []
+        unknown: list[tuple[Any, Exception]] = []
         for key, future in futures.items():
             try:
                 answers[key] = future.result(self._timeout + 5)
             except (KafkaException, TimeoutError) as error:
-                errors.append((key, error))
+                (unknown if absent and unknown_topic(error) else errors).append((key, error))
+        if answers or unknown:
+            self._heard.answered()
+        if absent is not None:
+            absent([_name(key) for key, _ in unknown])
         self.notes += [f"{_name(key)}: {reason(why, needs)}" for key, why in errors]
         if errors and not answers and (needed or any(refused(why) for _, why in errors)):
             raise self._explained(_name(errors[0][0]), errors[0][1], needs)
         return answers
 
     def _explained(self, what: str, error: Exception, needs: str = "") -> Exception:
-        self._admin.poll(0)  # what the client has said of its connections
-        return explained(what, error, needs, self._heard.last)
+        self._admin.poll(0)  # what the client reports about its connections goes to the listener
+        return explained(what, error, needs, self._heard)
 
 
 def _name(key: Any) -> str:
@@ -239,7 +262,7 @@ def _commit(group: str, place: TopicPartition, about: Any) -> Commit:
         group=group,
         topic=place.topic,
         partition=place.partition,
-        offset=place.offset if place.offset >= 0 else None,
+        offset=place.offset,
         metadata=place.metadata,
         members=len(about.members) if about is not None else None,
         state=about.state.name if about is not None else None,

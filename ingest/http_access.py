@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acktrail.errors import ConfigError
+from acktrail.logs.redact import redact
 
 if TYPE_CHECKING:
     import requests
@@ -78,3 +81,42 @@ class HttpAccess:
                     f"{error.strerror}."
                 ) from None
         return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+_REASONS = (
+    ({"JSONDecodeError"}, "the answer is not JSON"),
+    ({"ReadTimeout", "ReadTimeoutError", "ConnectTimeout", "ConnectTimeoutError"}, "timed out"),
+    ({"IncompleteRead", "ChunkedEncodingError"}, "the answer broke off"),
+    ({"RemoteDisconnected"}, "the connection was closed without an answer"),
+)
+
+
+def why(error: BaseException) -> str:
+    """The reason of a failed request, in a few words: no address, no query, no nested exceptions.
+
+    requests and urllib3 wrap what happened several times; the innermost says it.
+    """
+    chain = list(_wrapped(error))
+    names = {type(each).__name__ for each in chain}
+    for kinds, said in _REASONS:
+        if names & kinds:
+            return said
+    for each in reversed(chain):
+        if isinstance(each, ssl.SSLError):
+            return f"TLS failed: {getattr(each, 'verify_message', '') or each.reason or each}"
+        if isinstance(each, OSError) and each.strerror:
+            return str(each.strerror).lower()
+    text = " ".join(str(chain[-1]).split())
+    return redact(text[:200] or type(chain[-1]).__name__)
+
+
+def _wrapped(error: BaseException) -> Iterator[BaseException]:
+    """*error*, and what it wraps, outermost first."""
+    seen: set[int] = set()
+    inner: BaseException | None = error
+    while inner is not None and id(inner) not in seen:
+        seen.add(id(inner))
+        yield inner
+        held = [getattr(inner, "reason", None), *inner.args]
+        wrapped = next((each for each in held if isinstance(each, BaseException)), None)
+        inner = wrapped or inner.__cause__ or inner.__context__

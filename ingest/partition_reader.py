@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from acktrail.errors import SourceUnavailable
 from acktrail.wire import HEADER_NAME
-from ingest.kafka_access import explained
+from ingest.kafka_access import Listener, explained, open_consumer
 from ingest.log_reports import LogRecord
-
-log = logging.getLogger(__name__)
 
 LONGEST_IDENTITY = 40
 """A value longer than this is no VerifiableProducer's; it is not kept."""
@@ -39,7 +36,8 @@ class PartitionReader:
     """One consumer, assigned to one range at a time."""
 
     def __init__(self, config: Mapping[str, Any], timeout_s: float = 30.0) -> None:
-        self._consumer = Consumer(reader_config(config), logger=log)
+        self._heard = Listener()
+        self._consumer = open_consumer(reader_config(config), self._heard)
         self._timeout = timeout_s
 
     def read(
@@ -65,14 +63,22 @@ class PartitionReader:
                         return records, min(covered, end)
                 if messages:
                     patience = time.monotonic() + self._timeout
+                    self._heard.answered()
                 elif time.monotonic() > patience:
-                    raise SourceUnavailable(
-                        f"{topic}-{partition}: nothing came from offset {covered} for "
-                        f"{self._timeout:.0f} s, and the log ends at {end}."
-                    )
+                    raise self._silent(f"{topic}-{partition}", covered, end)
         finally:
             self._consumer.unassign()
         return records, min(covered, end)
+
+    def _silent(self, place: str, covered: int, end: int) -> Exception:
+        """The error for a read that brought nothing."""
+        said = (
+            f"{place}: nothing came from offset {covered} for {self._timeout:.0f} s, "
+            f"and the log ends at {end}."
+        )
+        if self._heard.last is None:
+            return SourceUnavailable(said)
+        return explained(place, SourceUnavailable(said), heard=self._heard)
 
     def _take(
         self, message: Message, records: list[LogRecord], covered: int, end: int

@@ -7,6 +7,7 @@ is marked as partial, cut short or not JSON is an error: short data never looks 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from acktrail.errors import ConfigError, PartialResponse, RangeTooLarge, SourceUnavailable
-from ingest.http_access import HttpAccess
+from ingest.http_access import HttpAccess, why
 
 MAX_POINTS = 11_000
 """Points per series that a server answers to one range query."""
@@ -130,19 +131,23 @@ class Prometheus:
             answer = request()
         except requests.exceptions.SSLError as error:
             raise ConfigError(
-                f"{self.url}: the server's certificate was not accepted: {error}. "
-                "Set `ca_file` to the authority that signed it."
+                f"No connection to Prometheus at {self.url}: {why(error)}. "
+                "Set `ca_file` to the authority that signed its certificate."
             ) from None
-        except requests.JSONDecodeError as error:
-            raise SourceUnavailable(f"{self.url}: the answer is not whole JSON: {error}") from None
-        except (requests.RequestException, KeyError, TypeError) as error:
+        except (requests.JSONDecodeError, KeyError, TypeError):
             raise SourceUnavailable(
-                f"{self.url} did not answer as a server of metrics: {error}"
+                f"{self.url} does not answer as Prometheus does: the answer is not whole JSON of "
+                "its API. Check `url` of the source."
+            ) from None
+        except requests.RequestException as error:
+            raise SourceUnavailable(
+                f"No answer from Prometheus at {self.url}: {why(error)}. "
+                "Check `url` of the source, and that the server runs."
             ) from None
         except PrometheusApiClientException as error:
             raise _explained(self.url, str(error)) from None
         if not isinstance(answer, list):
-            raise SourceUnavailable(f"{self.url}: the answer holds no list of series.")
+            raise SourceUnavailable(f"{self.url}: the answer has no list of series.")
         return answer
 
 
@@ -184,18 +189,29 @@ def _refuse_partial(response: Any, *_args: Any, **_kwargs: Any) -> None:
 
 def _explained(url: str, text: str) -> Exception:
     """Our error for the one error class of the client library, by what the server said."""
-    status = re.match(r"HTTP Status Code (\d+)", text)
-    code = int(status.group(1)) if status else 0
+    status = re.match(r"HTTP Status Code (\d+) \((.*)\)\Z", text, re.DOTALL)
+    code, said = (int(status.group(1)), _message(status.group(2))) if status else (0, text[:200])
+    answered = f"{url} answered HTTP {code}{f' ({said})' if said else ''}."
     if any(sign in text for sign in _TOO_LARGE):
-        return RangeTooLarge(f"{url}: the range is too large for the server: {text[:300]}")
+        return RangeTooLarge(f"The range is too large for the server: {answered}")
     if code in (401, 403):
         return ConfigError(
             f"{url} refuses our credentials (HTTP {code}). Set `bearer_token_file`, or `username` "
             "and `password`, of the source."
         )
     if code in (400, 404, 405):
-        return ConfigError(
-            f"{url} does not take our query (HTTP {code}): {text[:300]}. Is `url` the root of a "
-            "Prometheus API?"
-        )
-    return SourceUnavailable(f"{url} did not answer: {text[:300]}")
+        return ConfigError(f"{answered} Set `url` of the source to the root of a Prometheus API.")
+    return SourceUnavailable(answered)
+
+
+def _message(body: str) -> str:
+    """The server's own message in *body*, a bytes literal of its answer; short, one line."""
+    try:
+        text = ast.literal_eval(body).decode("utf-8", "replace")
+    except (ValueError, SyntaxError, AttributeError):
+        text = body
+    try:
+        text = str(json.loads(text)["error"])
+    except (ValueError, KeyError, TypeError):
+        text = re.sub(r"<[^>]*>", " ", text)  # a page of a proxy
+    return " ".join(text.split())[:120]

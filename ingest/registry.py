@@ -23,6 +23,9 @@ BUILDERS: dict[str, str] = {
     "log_topic": "ingest.sources.log_topic",
 }
 
+NATIVE = ("log_scan", "cluster_state", "log_topic")
+"""Kinds that call librdkafka: an agent runs each in a process of its own."""
+
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -36,7 +39,10 @@ class Surroundings:
 
 
 def build_source(settings: SourceSettings, surroundings: Surroundings) -> Source:
-    """The source that *settings* describe; its module is imported only now."""
+    """The source that *settings* describe, in this process; its module is imported only now.
+
+    Enough for a probe (`open`, `health`, `close`); what runs for long takes *hosted_source*.
+    """
     module = BUILDERS.get(settings.kind)
     if module is None:
         raise ConfigError(
@@ -47,3 +53,14 @@ def build_source(settings: SourceSettings, surroundings: Surroundings) -> Source
         "Callable[[SourceSettings, Surroundings], Source]", importlib.import_module(module).build
     )
     return build(settings, surroundings)
+
+
+def hosted_source(settings: SourceSettings, surroundings: Surroundings) -> Source:
+    """As *build_source*; a source that calls native code runs in a process of its own.
+
+    It is built here too, and dropped, so that wrong settings are refused before anything starts.
+    """
+    from ingest.isolated import IsolatedSource
+
+    source = build_source(settings, surroundings)
+    return IsolatedSource(settings, surroundings) if settings.kind in NATIVE else source

@@ -11,7 +11,8 @@ import heapq
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from acktrail.logtext import MAX_RECORD_BYTES, Joiner, may_be_evidence
+from acktrail.logs.prefilter import may_be_evidence
+from acktrail.logs.records import MAX_RECORD_BYTES, Joiner
 from ingest.shipped import ShippedLine
 
 Origin = tuple[str | None, str | None]

@@ -39,6 +39,11 @@ class Health:
     notes: tuple[str, ...] = ()
     position: str = ""
     """How far it has been read, in words."""
+    unread: tuple[str, ...] = ()
+    """What the settings name and is not there or cannot be opened: paths, topics. While one is so,
+    the source may miss all of its evidence; a check fails when it stays so."""
+    once_fails: bool = False
+    """Whether a run with --once ends with an error while anything is unread."""
 
 
 class Source(Protocol):

@@ -57,8 +57,8 @@ class _Session:
 class _Gathered:
     sightings: list[Sighting] = field(default_factory=list)
     consumed: list[Report] = field(default_factory=list)
-    received: list[tuple[str, int, int, int]] = field(default_factory=list)
-    """(topic, partition, offset, time) of every record_data."""
+    received: list[Report] = field(default_factory=list)
+    """The range of one of every record_data."""
     minutes: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
     last_ms: int = 0
@@ -75,7 +75,8 @@ class VerifiableReader:
         self._group = group
         self._settings = dict(settings or {})
         self._sessions: dict[tuple[str, str], _Session] = {}
-        self._assignments: Counter[tuple[str, int]] = Counter()
+        self._assignments: dict[tuple[str, int], int] = {}
+        self._line = 0
         self._topics: dict[str, None] = {}
         self._counts_ranges = False
         self._has_offsets = False
@@ -96,7 +97,8 @@ class VerifiableReader:
         got = _Gathered()
         if self._joined_at < 0:
             self._joined_at = position
-        for line in text.splitlines():
+        # A line has a byte at least, so that these numbers grow through the file, piece by piece.
+        for self._line, line in enumerate(text.splitlines(), position):
             event = _event(line)
             if event is None:
                 got.dropped["not_json" if line.strip() else "blank"] += 1
@@ -190,7 +192,8 @@ class VerifiableReader:
     def _received(self, event: Event, got: _Gathered) -> None:
         topic, partition = str(event["topic"]), int(event["partition"])
         offset, at_ms = int(event["offset"]), _time(event)
-        got.received.append((topic, partition, offset, at_ms))
+        if not self._counts_ranges:
+            got.received.append(self._range(topic, partition, (offset, offset), 1, at_ms))
         message = message_of(event["value"], topic)
         if message is None:
             got.dropped["not_audited"] += 1
@@ -219,8 +222,9 @@ class VerifiableReader:
                 )
 
     def _assigned(self, event: Event, _got: _Gathered) -> None:
+        """A new assignment, numbered by its line: the number never comes again in the file."""
         for place in event["partitions"]:
-            self._assignments[str(place["topic"]), int(place["partition"])] += 1
+            self._assignments[str(place["topic"]), int(place["partition"])] = self._line
             self._topics[str(place["topic"])] = None
 
     def _shut_down(self, _event: Event, got: _Gathered) -> None:
@@ -267,12 +271,7 @@ class VerifiableReader:
 
     def _ranges(self, got: _Gathered) -> Iterator[Report]:
         """What was read, by the client's own account, else by the records it printed."""
-        if self._counts_ranges:
-            yield from _joined(got.consumed)
-            return
-        yield from _joined(
-            [self._range(t, p, (offset, offset), 1, at) for t, p, offset, at in got.received]
-        )
+        yield from _joined(got.consumed if self._counts_ranges else got.received)
 
     def _range(
         self, topic: str, partition: int, bounds: tuple[int, int], count: int, at_ms: int
@@ -289,7 +288,7 @@ class VerifiableReader:
             first_offset=bounds[0],
             last_offset=bounds[1],
             records=count,
-            assignment=self._assignments[topic, partition],
+            assignment=self._assignments.get((topic, partition)),
             began_ms=at_ms,
             ended_ms=at_ms,
         )

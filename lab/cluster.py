@@ -93,12 +93,15 @@ class Broker:
 class Cluster:
     """The three nodes. Use `cluster()`: it stops them whatever happens."""
 
-    def __init__(self, version: str, home: Path, proxy: Proxy) -> None:
+    def __init__(
+        self, version: str, home: Path, proxy: Proxy, broker_rules: str = exporter.BROKER_RULES
+    ) -> None:
         if version not in VERSIONS:
             raise LabError(f"no Kafka {version} here; there are {', '.join(VERSIONS)}")
         self.version = version
         self.home = home
         self.proxy = proxy
+        self._rules = broker_rules
         self.jars = artifacts.resolve(f"kafka-{version}")
         self.java = artifacts.java()
         self.brokers = {id: self._plan(id) for id in (1, 2, 3)}
@@ -136,9 +139,7 @@ class Cluster:
         options = (
             *_JVM,
             broker_logging(self.version, broker.logs, broker.home / "log4j.properties"),
-            exporter.agent(
-                exporter.BROKER_RULES, broker.home / "exporter.yml", broker.exporter_port
-            ),
+            exporter.agent(self._rules, broker.home / "exporter.yml", broker.exporter_port),
         )
         settings = str(broker.home / "server.properties")
         command = self.java_command("kafka.Kafka", settings, options=options)
@@ -230,13 +231,18 @@ def _new_cluster_id() -> str:
 
 
 @contextmanager
-def cluster(version: str = VERSIONS[0]) -> Iterator[Cluster]:
-    """A started cluster in a scratch directory; both are gone when the block ends."""
+def cluster(
+    version: str = VERSIONS[0], broker_rules: str = exporter.BROKER_RULES
+) -> Iterator[Cluster]:
+    """A started cluster in a scratch directory; both are gone when the block ends.
+
+    *broker_rules* are the JMX exporter's rules on the brokers.
+    """
     artifacts.java()
     home = new_scratch("cluster")
     try:
         with Proxy() as proxy:
-            nodes = Cluster(version, home, proxy)
+            nodes = Cluster(version, home, proxy, broker_rules)
             try:
                 nodes.start()
                 yield nodes

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import struct
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +69,27 @@ def running() -> dict[str, Any] | None:
     return state if born(state["pid"]) == state["born"] else None
 
 
+def condition(broker: Mapping[str, Any]) -> str:
+    """How one broker of the state is now: `up`, `DOWN`, or `HANGS` where it does not answer."""
+    if born(broker["pid"]) != broker["born"]:
+        return "DOWN"
+    return "up" if _answers(broker["direct_port"]) else "HANGS"
+
+
+_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
+"""Size, key and version of the request that every broker answers, a correlation id, no client."""
+
+
+def _answers(port: int, within: float = 2.0) -> bool:
+    """Whether a broker at *port* of this machine answers a request."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=within) as connection:
+            connection.sendall(_API_VERSIONS)
+            return connection.recv(8)[4:] == struct.pack(">i", 7)
+    except OSError:
+        return False
+
+
 def _spawn(version: str, messages: Path) -> int:
     """Start the keeper in a session of its own, to outlive us; its process id."""
     path = os.pathsep.join(filter(None, (str(_PACKAGE), os.environ.get("PYTHONPATH"))))
@@ -95,7 +119,8 @@ def _state(nodes: Cluster) -> dict[str, Any]:
     brokers = [
         {
             "id": broker.id,
-            "pid": broker.process.pid if broker.process is not None else None,
+            "pid": broker.process.pid if broker.process is not None else 0,
+            "born": born(broker.process.pid) if broker.process is not None else None,
             "client_port": broker.proxy_port,
             "direct_port": broker.internal_port,
             "exporter_port": broker.exporter_port,

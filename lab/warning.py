@@ -202,7 +202,8 @@ class _Watched:
 
     def do(self, _run: Run) -> None:
         """Wait for its word."""
-        if not wait_until(lambda: "Warmed up." in self.journal.read_text(), self.within, pause=1):
+        ready = lambda: "Spark is ready." in self.journal.read_text()  # noqa: E731
+        if not wait_until(ready, self.within, pause=1):
             raise LabError(f"The watch was not warm after {self.within:.0f} s; see {self.journal}.")
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from acktrail.aliases import Aliases, named_session
 from pipelines.job import Options
-from pipelines.reading.aliases import Aliases, named_session
 
 
 def after_aliases(reports: DataFrame, options: Options) -> DataFrame:

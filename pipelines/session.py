@@ -10,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acktrail.artifacts import cache_directory, java, resolve
+from pipelines import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +44,7 @@ def build(
     """A session that reads and writes the lake, in UTC, with the UI off."""
     from pyspark.sql import SparkSession
 
+    spark_errors.silence()
     java()  # a clear error now, rather than a gateway that never answers
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -49,7 +53,7 @@ def build(
     pace = {} if long_job else _SMALL
     for key, value in {**_settings(long_job), **pace, **(conf or {})}.items():
         builder = builder.config(key, value)
-    with _jvm_talks_to_a_file():
+    with _jvm_talks_to_a_file(), _interrupts_as_before():
         return builder.getOrCreate()
 
 
@@ -96,6 +100,16 @@ def _jvm_talks_to_a_file() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(log)
+
+
+@contextlib.contextmanager
+def _interrupts_as_before() -> Iterator[None]:
+    """PySpark takes ^C for itself: a command that ends in good order on ^C gets it back."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    main = threading.current_thread() is threading.main_thread()
+    if main and callable(before) and before is not signal.default_int_handler:
+        signal.signal(signal.SIGINT, before)
 
 
 def _settings(long_job: bool) -> dict[str, str]:

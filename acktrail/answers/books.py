@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -25,17 +25,20 @@ EVENT_COLUMNS = (
     *("partition", "first_offset", "last_offset", "first_at", "last_at", "state", "told", "cause"),
     *("confidence", "because", "evidence"),
 )
-_LOST = (*(s.value for s in State if s.value.startswith("lost_")), State.UNACCOUNTED.value)
-_SUMMED = (
-    *("sent", "acked", "delivered", "not_owed", "pending", "inconclusive", "rejected"),
-    *("skipped_by_consumer", "expired_before_read", "aborted", "duplicates", "redelivered"),
-    *("out_of_order", "ghosts", "forwarded", "residual"),
+STATES = tuple(s.value for s in State)
+"""Of these `sent` is the sum."""
+_LOST = (*(s for s in STATES if s.startswith("lost_")), State.UNACCOUNTED.value)
+INCIDENT_STATES = (
+    *(*_LOST, State.REJECTED.value),
+    *(State.SKIPPED_BY_CONSUMER.value, State.EXPIRED_BEFORE_READ.value),
 )
+"""Of ids in these an incident is made."""
+_RECORDS = ("duplicates", "redelivered", "out_of_order", "ghosts", "forwarded")
+"""Counts beside the states: an id in one of them has a state as well."""
+_SUMMED = ("sent", "acked", *STATES, "residual", *_RECORDS)
 LEDGER_COLUMNS = (
-    *("cluster", "topic", "group", "client_id", "sent", "acked", "delivered", "lost", "rejected"),
-    *("skipped_by_consumer", "expired_before_read", "not_owed", "pending", "inconclusive"),
-    *("aborted", "duplicates", "redelivered", "out_of_order", "ghosts", "forwarded", "residual"),
-    *("latency_p99_ms", "first_at", "last_at"),
+    *("cluster", "topic", "group", "client_id", "sent", "acked", *STATES, "lost", "residual"),
+    *(*_RECORDS, "latency_p99_ms", "first_at", "last_at"),
 )
 BLOCK_COLUMNS = ("session", "block", *LEDGER_COLUMNS)
 _OLD = datetime(1, 1, 1, tzinfo=UTC)
@@ -81,13 +84,25 @@ def events(lake: Lake, wanted: Wanted) -> list[Row]:
 
 def accounts(lake: Lake, wanted: Wanted, by: Sequence[str]) -> list[Row]:
     """The ledger, summed by *by*."""
-    needed = sorted({*by, *_SUMMED, *_LOST, "latency_p99_ms", "first_at", "last_at"})
+    needed = sorted({*by, *_SUMMED, "latency_p99_ms", "first_at", "last_at"})
     rows = lake.read(DELIVERY_LEDGER, wanted.where("last_at"), needed).to_pylist()
     summed: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         key = tuple(row[name] for name in by)
         _add(summed.setdefault(key, dict(zip(by, key, strict=True))), row)
     return [summed[key] for key in sorted(summed, key=lambda k: [str(v or "") for v in k])]
+
+
+def shown_columns(accounts: Sequence[Row], blocks: bool) -> list[str]:
+    """The columns a person reads: of the counts those that are not 0 everywhere."""
+    clusters = {account["cluster"] for account in accounts}
+    names = [
+        *(("session", "block") if blocks else ()),
+        *(("cluster",) if len(clusters) > 1 else ()),
+        *("topic", "group", "client_id", "sent", State.DELIVERED.value),
+    ]
+    counts = (*STATES, "residual", *_RECORDS)
+    return [*names, *(c for c in counts if c not in names and any(a[c] for a in accounts))]
 
 
 def _add(total: Row, row: Mapping[str, Any]) -> None:
@@ -101,20 +116,22 @@ def _add(total: Row, row: Mapping[str, Any]) -> None:
 
 def incident_named(lake: Lake, name: str) -> Row:
     """The incident whose name begins with *name*; UsageError where none or several do."""
-    rows: list[Row] = lake.read(LOSS_INCIDENTS).to_pylist()
+    rows = incidents(lake, Wanted())
     found = [r for r in rows if r["incident"].startswith(name)]
-    if len(found) != 1:
-        known = ", ".join(_first(sorted(r["incident"] for r in rows), 5)) or "none"
-        problem = "No incident is" if not found else f"{len(found)} incidents are"
+    if len(found) == 1:
+        return found[0]
+    if name in {r["topic"] for r in rows}:
         raise UsageError(
-            f"{problem} called {name}…. `acktrail losses` lists them; there are: {known}."
+            f"{name} is a topic. `acktrail losses --topic {name}` lists its incidents; explain one."
         )
-    return found[0]
-
-
-def _first(names: Iterable[str], count: int) -> list[str]:
-    listed = list(names)
-    return [*listed[:count], *(["…"] if len(listed) > count else [])]
+    if not rows:
+        raise UsageError(f"No incident is named {name}…: the lake has no incident.")
+    listed = ", ".join(r["incident"] for r in (found or rows)[:5])
+    if found:
+        raise UsageError(f"{len(found)} incidents are named {name}…: {listed}. Write more of it.")
+    raise UsageError(
+        f"No incident is named {name}…. The newest are {listed}; `acktrail losses` lists all."
+    )
 
 
 def events_of(lake: Lake, incident: Mapping[str, Any]) -> list[Row]:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import signal
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from acktrail.commands.options import format_option, lake_to_keep, open_lake, settings_options
-from acktrail.errors import AcktrailError, ConfigError
+from acktrail.errors import ConfigError
 
 if TYPE_CHECKING:
-    from acktrail.lake import Lake
     from acktrail.settings import Loaded
-    from ingest.accounts import Account
     from ingest.agent import Agent
-    from ingest.source import Health, Source
+    from ingest.source import Source
+    from ingest.states import SourcePlace
 
 _STATUS = (
-    *("source", "kind", "position", "lag", "lag_unit", "received", "written", "dropped"),
-    *("balances", "received_last_hour", "last_commit_at", "since", "notes"),
+    *("source", "kind", "state", "state_since", "position", "lag", "lag_unit", "received"),
+    *("written", "dropped", "balances", "received_last_hour", "last_commit_at", "since"),
+    *("reported_at", "agent", "notes"),
 )
 
 
@@ -57,7 +57,13 @@ def command(ctx: click.Context, loaded: Loaded, once: bool) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: agent.stop())
     _serve_metrics(loaded.settings.agent.metrics_address, agent)
-    agent.run()
+    try:
+        agent.run()
+    finally:
+        _print_accounts(agent)
+
+
+def _print_accounts(agent: Agent) -> None:
     for counts in agent.counts.values():
         dropped = ", ".join(f"{n} {reason}" for reason, n in sorted(counts.dropped.items()))
         click.echo(
@@ -71,9 +77,11 @@ def command(ctx: click.Context, loaded: Loaded, once: bool) -> None:
 @format_option
 @settings_options
 def status(loaded: Loaded, output: str) -> None:
-    """Say of every source how far it is and what became of what it received.
+    """Show for every source whether it is read, how far, and what became of what it received.
 
-    The accounts are added up from the lake's own log; positions and lag are asked of the sources.
+    State, error and notes are what the agents last reported into the lake; a source of which no
+    agent ever reported is "never run", one whose agent stopped reporting "silent". The accounts are
+    added up from the lake's own log; position and lag are asked of the sources now.
 
     Example:
 
@@ -81,61 +89,19 @@ def status(loaded: Loaded, output: str) -> None:
         acktrail agent status --lake ./lake
         acktrail agent status --format json | jq 'select(.balances | not)'
     """
-    from acktrail.contracts.bronze import BRONZE
+    from acktrail.commands.agent_status import status_rows
     from acktrail.output import write_rows
-    from ingest.accounts import Account, accounts
     from ingest.lean import without_pandas
-    from ingest.source import Health
 
-    without_pandas()
+    without_pandas(reading=True)
     lake = lake_to_keep(loaded)
-    now = datetime.now(UTC)
-    known = accounts(lake, BRONZE, now)
-    rows = []
-    for settings, source in zip(
-        loaded.settings.sources, sources_of(loaded, once=False), strict=True
-    ):
-        account = known.pop(source.name, Account(source.name))
-        rows.append(_status_row(settings.kind, account, _health(source, lake)))
-    for account in known.values():
-        rows.append(_status_row("not configured here", account, Health()))
+    rows = status_rows(loaded.settings, sources_of(loaded, once=False), lake, datetime.now(UTC))
     write_rows(rows, _STATUS, output)
-
-
-def _health(source: Source, lake: Lake) -> Health:
-    """What the source says; that it does not answer is said too."""
-    from ingest.source import Health
-
-    try:
-        source.open(lake)
-        return source.health()
-    except AcktrailError as error:
-        return Health(notes=(f"{type(error).__name__}: {error}",))
-    finally:
-        source.close()
-
-
-def _status_row(kind: str, account: Account, health: Health) -> dict[str, Any]:
-    return {
-        "source": account.source,
-        "kind": kind,
-        "position": health.position,
-        "lag": health.lag,
-        "lag_unit": health.lag_unit if health.lag is not None else "",
-        "received": account.received,
-        "written": account.written,
-        "dropped": dict(account.dropped) or None,
-        "balances": account.balances,
-        "received_last_hour": account.lately,
-        "last_commit_at": account.last_commit_at,
-        "since": account.since,
-        "notes": list(health.notes) or None,
-    }
 
 
 def sources_of(loaded: Loaded, once: bool) -> list[Source]:
     """Every configured source, built but not opened."""
-    from ingest.registry import Surroundings, build_source
+    from ingest.registry import Surroundings, hosted_source
 
     settings = loaded.settings
     if not settings.sources:
@@ -149,19 +115,35 @@ def sources_of(loaded: Loaded, once: bool) -> list[Source]:
     if twice:
         raise ConfigError(f"Two sources are called {', '.join(twice)}: positions go by the name.")
     return [
-        build_source(s, Surroundings(s.cluster or settings.cluster, settings.kafka, once))
+        hosted_source(s, Surroundings(s.cluster or settings.cluster, settings.kafka, once))
         for s in settings.sources
     ]
 
 
+def places_of(loaded: Loaded) -> dict[str, SourcePlace]:
+    """What `source_states` says of every configured source beside its name."""
+    from ingest.states import place_of
+
+    settings = loaded.settings
+    return {s.name: place_of(s, settings.cluster) for s in settings.sources}
+
+
 def _agent(loaded: Loaded, once: bool) -> Agent:
     from ingest.agent import Agent, Pace
+    from ingest.writer import this_process
 
     settings = loaded.settings.agent
     pace = Pace(
         settings.flush_s, int(settings.flush_mb * 1024 * 1024), poll_s=min(1.0, settings.flush_s)
     )
-    return Agent(open_lake(loaded), sources_of(loaded, once), pace, once)
+    return Agent(
+        open_lake(loaded),
+        sources_of(loaded, once),
+        pace,
+        once,
+        writer=this_process("agent --once" if once else "agent"),
+        places=places_of(loaded),
+    )
 
 
 def _serve_metrics(address: str | None, agent: Agent) -> None:

@@ -54,7 +54,9 @@ def command(
 ) -> None:
     """List the retry budgets that burn, most urgent first.
 
-    `ends_in_s` counts to the early end: a warning that comes late is none. No JVM is started.
+    `ends_in_s` counts down to the earliest possible expiry. No JVM is started. The exit code is
+    0 only where the question could be answered: 2 where the lake has no client logs or metrics,
+    or `acktrail run` has not read them yet.
 
     Example:
 
@@ -63,12 +65,19 @@ def command(
         acktrail budgets --lake ./lake --as-of 2026-01-31T12:00Z --all --format json
         acktrail budgets --lake ./lake --fleet
     """
+    from acktrail.answers.retry_scope import missing_evidence, require_retry_evidence
     from acktrail.commands.budget_rows import look_back, read_budgets, read_fronts
     from acktrail.commands.fleet_output import write_fleet
-    from acktrail.contracts.gold import RETRY_BUDGETS
 
-    lake = lake_to_ask(loaded, RETRY_BUDGETS)
-    found = read_budgets(lake, look_back(as_of, hours), as_of)
+    lake = lake_to_ask(loaded)
+    require_retry_evidence(lake)
+    since = look_back(as_of, hours)
+    found = read_budgets(lake, since, as_of)
+    missing = None if found else missing_evidence(lake, since, as_of)
+    if missing is not None:
+        click.echo(missing, err=True)
+    if missing is not None and output == "text":
+        return
     if fleet:
         write_fleet(read_fronts(lake, found, as_of), as_of, output)
         return
@@ -83,7 +92,7 @@ def _print(found: Sequence[Burning], as_of: datetime, everything: bool, output: 
     if not everything:
         listed = [b for b in listed if state_of(b.budget, as_of) not in over]
     if output == "text" and not listed:
-        click.echo("No retry budget burns.")
+        click.echo("No producer is close to exhausting its retries.")
         return
     columns = _TEXT if output == "text" else _FULL
     write_rows([_row(b, as_of) for b in listed], columns, output)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from acktrail.commands.check_output import WIDTH, text_lines
 from acktrail.commands.options import as_of_option, format_option, lake_to_keep, settings_options
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.errors import ChecksFailed
@@ -41,8 +43,9 @@ def command(
     """Ask every expectation, alert, and exit with 1 if one of grade fail has failed.
 
     Every alert is delivered before the command ends. Exit 75: a receiver did not take one; it
-    stays in the outbox, so run again. Missing evidence makes a check undecided, never passed.
-    A question about a moment before the last one asked opens and resolves no alert.
+    stays in the outbox, so run again. A check is undecided, never passed, where evidence is missing
+    or waits for `acktrail run`. A check that cannot be evaluated is reported and exits with 1; the
+    others are evaluated. An --as-of before the last check opens and resolves no alert.
 
     Example:
 
@@ -53,27 +56,31 @@ def command(
     """
     lake = lake_to_keep(loaded)
     alerts = loaded.settings.alerts
-    from expectations.ask import ask, is_history
+    from expectations.ask import ask, is_history, look_for_waiting
 
     history = is_history(lake, as_of)
-    chosen = policy or alerts.policy
-    results = ask(
-        lake,
-        as_of,
-        Path(chosen) if chosen else None,
-        alerts.runbooks_url,
-        Path(docs) if docs else None,
-    )
-    _print(results, output)
+    named = policy or alerts.policy
+    chosen = Path(named) if named else None
+    waiting = look_for_waiting(lake, chosen, datetime.now(UTC))
+    documented = Path(docs) if docs else None
+    results = ask(lake, as_of, chosen, alerts.runbooks_url, documented, waiting)
+    _print(results, waiting.notes(), output)
     if history:
-        click.echo("Alerts are left as they are: later moments have been checked.", err=True)
+        click.echo("--as-of is before the last check; alerts are unchanged.", err=True)
     else:
         _alert(lake, results, alerts)
     wrong = {r.check for r in results if r.failed}
     if strict:
-        wrong |= {r.check for r in results if r.outcome is Outcome.UNDECIDED}
+        told = (r for r in results if r.open_findings)
+        wrong |= {r.check for r in told if r.outcome is Outcome.UNDECIDED}
     if wrong:
-        raise ChecksFailed(f"{len(wrong)} check(s) did not pass: {', '.join(sorted(wrong))}.")
+        raise ChecksFailed(_unpassed(wrong))
+
+
+def _unpassed(names: Collection[str]) -> str:
+    count = f"{len(names)} check{'' if len(names) == 1 else 's'} did not pass"
+    text = f"{count}: {', '.join(sorted(names))}."
+    return textwrap.fill(text, WIDTH - len("ChecksFailed: "), subsequent_indent="  ")
 
 
 def _alert(lake: Lake, results: Sequence[CheckResult], settings: AlertSettings) -> None:
@@ -90,13 +97,14 @@ def _alert(lake: Lake, results: Sequence[CheckResult], settings: AlertSettings) 
     delivery = outbox.deliver(named, now, timedelta(seconds=settings.interval_s))
     opened = sum(1 for a in outbox.alerts().values() if a.status == OPEN)
     told = ", ".join(r.name for r in named) or "nobody: no receiver is set under [alerts]"
-    click.echo(f"{opened} open alert(s); {delivery.delivered} change(s) told to {told}.", err=True)
+    click.echo(f"{opened} open alert(s); {delivery.delivered} change(s) sent to {told}.", err=True)
     delivery.require()
 
 
-def _print(results: Sequence[CheckResult], output: str) -> None:
+def _print(results: Sequence[CheckResult], notes: Sequence[str], output: str) -> None:
     if output == "text":
-        _print_text(results)
+        for line in text_lines(results, notes):
+            click.echo(line)
         return
     write_rows([_record(r) for r in results], _COLUMNS, output)
 
@@ -108,37 +116,3 @@ def _record(result: CheckResult) -> dict[str, Any]:
         "outcome": result.outcome.value,
         "findings": [f.to_json() for f in result.findings],
     }
-
-
-def _print_text(results: Sequence[CheckResult]) -> None:
-    """What passed, in one line; then what did not, the worst at the end of the screen.
-
-    What is missing is said once, at the first check that it makes blind.
-    """
-    said: set[str] = set()
-    passed = [r for r in results if r.outcome is Outcome.PASS]
-    muted = sum(1 for r in passed for f in r.findings if f.muted_by)
-    note = f" ({muted} finding(s) muted by a maintenance window)" if muted else ""
-    click.echo(f"pass       {len(passed)} of {len(results)} checks{note}")
-    for result in sorted(results, key=_badness):
-        if result.outcome is Outcome.PASS:
-            continue
-        if result.outcome is Outcome.UNDECIDED:
-            click.echo(f"undecided  {result.check} ({result.table})")
-        else:
-            grade = result.grade.value.upper()
-            click.echo(f"{grade:<10} {result.check} ({result.table}): {result.sentence}")
-        for finding in result.open_findings:
-            if finding.outcome is Outcome.UNDECIDED:
-                if finding.because not in said:
-                    click.echo(f"           - {finding.because}")
-                said.add(finding.because)
-                continue
-            click.echo(f"           - {finding.because}")
-        if result.outcome is Outcome.FAIL:
-            click.echo(f"           Runbook: {result.runbook}")
-
-
-def _badness(result: CheckResult) -> int:
-    order = [Outcome.PASS, Outcome.UNDECIDED, Outcome.FAIL]
-    return 2 * order.index(result.outcome) + int(result.failed)

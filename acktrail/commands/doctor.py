@@ -1,101 +1,116 @@
-"""`acktrail doctor`: is everything here that acktrail needs?"""
+"""`acktrail doctor`: does everything work that the settings name?"""
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from acktrail.commands.options import format_option, open_lake, settings_options
-from acktrail.errors import AcktrailError, ArtifactError, ConfigError
+from acktrail.errors import ConfigError
 from acktrail.output import write_rows
 from acktrail.settings import Loaded
+
+if TYPE_CHECKING:
+    from acktrail.probes.row import Probe, Row
 
 
 @click.command()
 @format_option
 @settings_options
 def command(loaded: Loaded, output: str) -> None:
-    """Say what works on this machine, and what to do about what does not.
+    """Try everything that the settings name, and say what to do about what does not work.
 
-    Exit code 2 when something needed is missing.
+    Every source is asked for something real, every receiver is reached without sending an alert,
+    and a file is written to the lake and removed. The state is ok, warning or failed. It takes at
+    most 15 seconds; exit code 2 when something has failed.
 
     Example:
 
     \b
-        acktrail doctor --lake ./lake
+        acktrail doctor --config acktrail.toml
+        acktrail doctor --lake ./lake --format json
     """
-    found = list(_examine(loaded))
-    write_rows(found, ("what", "state", "remark"), output)
-    if any(row["state"] == "missing" for row in found):
+    from acktrail.probes.clocks import clock_row
+    from acktrail.probes.row import FAILED
+    from acktrail.probes.together import run_probes
+
+    probes = list(_probes(loaded))
+    rows, clocks = run_probes(probes)
+    if loaded.settings.sources or loaded.settings.alerts.alertmanager_urls:
+        rows.append(clock_row(clocks))
+    write_rows([row._asdict() for row in rows], ("what", "state", "remark"), output)
+    if any(row.state == FAILED for row in rows):
         sys.exit(2)
 
 
-def _examine(loaded: Loaded) -> Iterator[dict[str, str]]:
-    yield _row("python", lambda: sys.version.split()[0])
-    yield _row("java", _java)
-    yield _row("delta jars", _delta)
-    yield _row("spark", lambda: _package("pyspark", "acktrail[spark]"))
-    yield _row("start-up archive", _archive)
-    yield _row("great expectations", lambda: _package("great_expectations", "acktrail[checks]"))
-    yield _row(
-        "prometheus client", lambda: _package("prometheus_api_client", "acktrail[prometheus]")
-    )
-    yield _row("settings", lambda: str(loaded.file) if loaded.file_found else "none; defaults")
-    yield _row("lake", lambda: _lake(loaded))
+def _probes(loaded: Loaded) -> Iterator[Probe]:
+    from acktrail.probes.machine import machine_probes
+    from acktrail.probes.row import OK, Probe, Row
+    from acktrail.probes.web import receiver_probes
+
+    settings = loaded.settings
+    yield from machine_probes()
+    yield Probe("settings", lambda: [Row("settings", OK, _settings(loaded))])
+    yield _lake(loaded)
+    yield from _sources(loaded)
+    yield from receiver_probes(settings.alerts)
+    if settings.alerts.policy is not None:
+        yield Probe("policy", lambda: [_policy(settings.alerts.policy or "")])
 
 
-def _row(what: str, probe: Callable[[], str]) -> dict[str, str]:
+def _settings(loaded: Loaded) -> str:
+    from acktrail.commands.run import job_options
+
+    job_options(loaded)
+    said = str(loaded.file) if loaded.file_found else "no file; `acktrail init` writes one"
+    return f"{said} (cluster {loaded.settings.cluster})"
+
+
+def _lake(loaded: Loaded) -> Probe:
+    from acktrail.probes.row import WARNING, Probe, Row
+    from acktrail.probes.storage import lake_probe
+
     try:
-        return {"what": what, "state": "ok", "remark": probe()}
+        return lake_probe(open_lake(loaded))
     except ConfigError:
-        remark = "not named; give --lake URI or set lake.uri"
-        return {"what": what, "state": "not set", "remark": remark}
-    except AcktrailError as error:
-        return {"what": what, "state": "missing", "remark": str(error).splitlines()[0]}
+        said = "not named; give --lake URI or set lake.uri"
+        return Probe("lake", lambda: [Row("lake", WARNING, said)])
 
 
-def _java() -> str:
-    from acktrail.artifacts import java
+def _sources(loaded: Loaded) -> Iterator[Probe]:
+    from acktrail.probes import files, kafka, row, web
+    from acktrail.settings import sources as kinds
 
-    printed = subprocess.run([java(), "-version"], capture_output=True, text=True, check=False)
-    version = printed.stderr.splitlines()[0].split('"')[1]
-    if int(version.split(".")[0]) < 17:
-        raise ArtifactError(f"Java {version} is too old: install 17 or later.")
-    return version
-
-
-def _delta() -> str:
-    from acktrail.artifacts import cache_directory, resolve
-
-    if not (cache_directory() / "delta").is_dir() and shutil.which("mvn") is None:
-        raise ArtifactError("not fetched yet: run `make setup`.")
-    return ", ".join(sorted(jar.name for jar in resolve("delta").glob("*.jar")))
-
-
-def _package(name: str, extra: str) -> str:
-    from importlib.metadata import version
-
-    if importlib.util.find_spec(name) is None:
-        raise ArtifactError(f"not installed: pip install '{extra}'")
-    return version(name.replace("_", "-"))
+    settings = loaded.settings
+    of_kafka = [source for source in settings.sources if source.kind in kafka.KINDS]
+    if of_kafka or settings.kafka.bootstrap_servers:
+        yield kafka.kafka_probe(settings.kafka, of_kafka)  # type: ignore[arg-type]
+    for source in settings.sources:
+        if isinstance(source, kinds.PrometheusSource):
+            yield web.prometheus_probe(source)
+        elif isinstance(source, kinds.ScrapeSource):
+            yield web.scrape_probe(source)
+        elif isinstance(source, kinds.LogFilesSource | kinds.VerifiableSource):
+            yield files.files_probe(source)
+    if not settings.sources:
+        said = "none is configured: `acktrail agent` has nothing to read. See `acktrail init`"
+        yield row.Probe("sources", lambda: [row.Row("sources", row.WARNING, said)])
 
 
-def _archive() -> str:
-    from pipelines.session import archive_file
+def _policy(path: str) -> Row:
+    """Whether it can be read. Great Expectations, which knows the checks, starts too slowly."""
+    from acktrail.probes.row import OK, WARNING, Row
 
-    if archive_file().is_file():
-        return "used"
-    return "none: runs start some seconds slower; `python -m pipelines.warm --archive` makes it"
+    try:
+        from expectations.policy import read_policy
 
-
-def _lake(loaded: Loaded) -> str:
-    from acktrail.housekeeping import sizes
-
-    lake = open_lake(loaded)
-    held = [size for size in sizes(lake) if size.version is not None]
-    return f"{lake.uri}: {len(held)} tables, {sum(size.rows for size in held)} rows"
+        policy = read_policy(Path(path))
+    except ModuleNotFoundError:
+        return Row("policy", WARNING, "not read here: it needs pip install 'acktrail[checks]'")
+    without = ", ".join(policy.not_collected) or "nothing"
+    said = f"{path}: not collected: {without}. `acktrail check` verifies the names of checks in it"
+    return Row("policy", OK, said)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from acktrail.commands.options import format_option, lake_to_ask, settings_options
-from acktrail.output import moment, write_rows
+from acktrail.output import moment, write_line, write_rows
 from acktrail.settings import Loaded
 
 
@@ -35,10 +35,13 @@ def command(loaded: Loaded, loss: str, seconds: int, output: str) -> None:
     \b
         acktrail explain 3f9c --lake ./lake
     """
-    from acktrail.answers.books import events_of, incident_named
+    from acktrail.answers.books import Wanted, events_of, incident_named
+    from acktrail.answers.scope import scope_of
     from acktrail.answers.timeline import COLUMNS, timeline
+    from acktrail.contracts.gold import LOSS_INCIDENTS
 
     lake = lake_to_ask(loaded)
+    scope_of(lake, Wanted(), LOSS_INCIDENTS)
     incident = incident_named(lake, loss)
     rows = timeline(lake, incident, timedelta(seconds=seconds))
     if output != "text":
@@ -46,11 +49,11 @@ def command(loaded: Loaded, loss: str, seconds: int, output: str) -> None:
         return
     _write_head(incident, events_of(lake, incident))
     for row in rows:
-        click.echo(_line(row))
+        _write_line(row)
 
 
 def _write_head(incident: dict[str, Any], events: list[dict[str, Any]]) -> None:
-    click.echo(incident["because"])
+    write_line("", incident["because"])
     click.echo(
         f"cause {incident['cause']} ({incident['confidence']}), state {incident['state']}, "
         f"{'the application was told' if incident['told'] else 'nobody was told'}"
@@ -65,9 +68,10 @@ def _write_head(incident: dict[str, Any], events: list[dict[str, Any]]) -> None:
     click.echo("")
 
 
-def _line(row: dict[str, Any]) -> str:
+def _write_line(row: dict[str, Any]) -> None:
     often = (
         f"  ({row['count']} times until {moment(row['until'])[11:]})" if row["count"] > 1 else ""
     )
     mark = "*" if row["evidence"] else " "
-    return f"{mark} {moment(row['at'])[11:]}  {row['who']:<16} {row['what']}{often}"
+    before = f"{mark} {moment(row['at'])[11:]}  {row['who']:<16} "
+    write_line(before, f"{row['what']}{often}")

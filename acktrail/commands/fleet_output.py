@@ -38,7 +38,7 @@ def write_fleet(fronts: Sequence[Front], as_of: datetime, output: str) -> None:
         write_rows([_row(front, as_of) for front in fronts], _COLUMNS, output)
         return
     if not fronts:
-        click.echo("No producer burns its budget.")
+        click.echo("No producer is close to exhausting its retries.")
     for front in fronts:
         click.echo(front.sentence)
         for line in (*_rate_lines(front), *_producer_lines(front, as_of)):

@@ -38,8 +38,12 @@ def audits(loaded: Loaded, files: tuple[Path, ...], output: str) -> None:
 
     A row is one message seen at one place: session, topic, seq, tier (sent, acked, failed,
     indeterminate, in_log, delivered ...) and time; with group, partition, offset, leader_epoch and
-    error where they apply. Give finished files: a file is known by its whole content, and reading
-    one again writes nothing.
+    error where they apply. A row of tier consumed is a range that a group has read: group,
+    partition, first_offset and last_offset; member and assignment where known. Times are
+    milliseconds, or text with a zone. docs/wire.md lists all columns.
+
+    Give finished files: a file is known by its whole content, and reading one again writes
+    nothing. A file with a wrong row is refused whole.
 
     Example:
 

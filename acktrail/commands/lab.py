@@ -67,7 +67,9 @@ def down() -> None:
 
 @command.command()
 def status() -> None:
-    """Say whether the cluster is up, and where; exit code 1 if it is not.
+    """Show whether each broker is up, and where; exit code 1 unless all are.
+
+    A broker is up if its process runs and it answers a request.
 
     Example:
 
@@ -81,13 +83,15 @@ def status() -> None:
         click.echo("No cluster is up.", err=True)
         sys.exit(1)
     click.echo(f"Kafka {state['kafka']}, bootstrap {state['bootstrap']}")
-    for broker in state["brokers"]:
-        alive = Path(f"/proc/{broker['pid']}").exists()
+    conditions = [keeper.condition(broker) for broker in state["brokers"]]
+    for broker, condition in zip(state["brokers"], conditions, strict=True):
         click.echo(
-            f"  broker {broker['id']}  {'up  ' if alive else 'DOWN'}  pid {broker['pid']}  "
+            f"  broker {broker['id']}  {condition:<5}  pid {broker['pid']}  "
             f"direct 127.0.0.1:{broker['direct_port']}  "
             f"metrics 127.0.0.1:{broker['exporter_port']}/metrics  logs {broker['logs']}"
         )
+    if set(conditions) != {"up"}:
+        sys.exit(1)
 
 
 @command.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import click
 
 from acktrail.commands.options import format_option, lake_to_ask, settings_options
@@ -9,18 +11,16 @@ from acktrail.output import write_rows
 from acktrail.settings import Loaded
 from acktrail.window import instant
 
-_SHOWN = (
-    *("topic", "group", "client_id", "sent", "delivered", "lost", "rejected"),
-    *("skipped_by_consumer", "pending", "inconclusive", "duplicates", "out_of_order"),
-    *("ghosts", "residual"),
-)
-
 
 @click.command()
 @click.option("--blocks", is_flag=True, help="One line per session and block of 32,768 ids.")
-@click.option("--cluster", help="Of one cluster.")
-@click.option("--topic", help="Of one topic.")
-@click.option("--since", metavar="TIME", help="With events at or after, e.g. 2026-01-31T07:00Z.")
+@click.option("--cluster", help="Only accounts of this cluster.")
+@click.option("--topic", help="Only accounts of this topic.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Only accounts with events at or after TIME, e.g. 2026-01-31T07:00Z.",
+)
 @format_option
 @settings_options
 def command(
@@ -34,7 +34,10 @@ def command(
     """Show the accounts: what was sent, and what became of it.
 
     One line per topic, audience and client. The audience without a name is the log itself: what
-    is stored is delivered to it. `sent` is always the sum of the states; `residual` says if not.
+    is stored is delivered to it. A state has a column where any line has messages in it, so the
+    states of a line add up to `sent`; `residual` appears only where they do not.
+
+    The exit code is 0 only where the question could be answered, as for `acktrail losses`.
 
     Example:
 
@@ -43,11 +46,17 @@ def command(
         acktrail ledger --lake ./lake --topic payments --blocks --format csv
     """
     from acktrail.answers import books
+    from acktrail.answers.scope import scope_of
     from acktrail.contracts.gold import DELIVERY_LEDGER
 
+    lake = lake_to_ask(loaded)
     wanted = books.Wanted(cluster, topic, instant(since) if since else None)
+    scope = scope_of(lake, wanted, DELIVERY_LEDGER)
     by = ("cluster", "topic", "group", "client_id", *(("session", "block") if blocks else ()))
-    rows = books.accounts(lake_to_ask(loaded, DELIVERY_LEDGER), wanted, by)
-    full = books.BLOCK_COLUMNS if blocks else books.LEDGER_COLUMNS
-    brief = (*(("session", "block") if blocks else ()), *_SHOWN)
-    write_rows(rows, brief if output == "text" else full, output)
+    rows = books.accounts(lake, wanted, by)
+    if output != "text":
+        write_rows(rows, books.BLOCK_COLUMNS if blocks else books.LEDGER_COLUMNS, output)
+    elif rows:
+        write_rows(rows, books.shown_columns(rows, blocks), output)
+    for line in scope.caveats(datetime.now(UTC)):
+        click.echo(line, err=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import click
 
 from acktrail.commands.options import format_option, lake_to_ask, settings_options
@@ -9,12 +11,18 @@ from acktrail.output import write_rows
 from acktrail.settings import Loaded
 from acktrail.window import instant
 
+_SHOWN = ("incident", "started_at", "topic", "group", "state", "cause", "ids", "because")
+
 
 @click.command()
 @click.option("--ranges", is_flag=True, help="Every range of ids, instead of incidents.")
-@click.option("--cluster", help="Of one cluster.")
-@click.option("--topic", help="Of one topic.")
-@click.option("--since", metavar="TIME", help="That ended at or after, e.g. 2026-01-31T07:00Z.")
+@click.option("--cluster", help="Only losses on this cluster.")
+@click.option("--topic", help="Only losses on this topic.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Only losses that ended at or after TIME, e.g. 2026-01-31T07:00Z.",
+)
 @format_option
 @settings_options
 def command(
@@ -27,6 +35,10 @@ def command(
 ) -> None:
     """List lost messages: one line per incident, newest first.
 
+    The exit code is 0 only where the question could be answered: 2 where the topic or cluster is
+    unknown or not audited, or where `acktrail run` has not read its audits yet. What the answer
+    does not cover is on stderr.
+
     Example:
 
     \b
@@ -34,14 +46,21 @@ def command(
         acktrail losses --lake ./lake --topic payments --ranges --format json
     """
     from acktrail.answers import books
+    from acktrail.answers.scope import require_listed, scope_of
     from acktrail.contracts.gold import LOSS_EVENTS, LOSS_INCIDENTS
 
+    lake = lake_to_ask(loaded)
     wanted = books.Wanted(cluster, topic, instant(since) if since else None)
-    lake = lake_to_ask(loaded, LOSS_EVENTS if ranges else LOSS_INCIDENTS)
-    if ranges:
-        write_rows(books.events(lake, wanted), books.EVENT_COLUMNS, output)
-    elif output == "text":
-        shown = ("incident", "started_at", "topic", "group", "state", "cause", "ids", "because")
-        write_rows(books.incidents(lake, wanted), shown, output)
-    else:
-        write_rows(books.incidents(lake, wanted), books.INCIDENT_COLUMNS, output)
+    table = LOSS_EVENTS if ranges else LOSS_INCIDENTS
+    scope = scope_of(lake, wanted, table)
+    require_listed(lake, scope, table)
+    found = books.events(lake, wanted) if ranges else books.incidents(lake, wanted)
+    columns = books.EVENT_COLUMNS if ranges else books.INCIDENT_COLUMNS
+    all_clear = output == "text" and not found and scope.topics > 0
+    if all_clear:
+        click.echo(scope.all_clear())
+    elif found or output != "text":
+        shown = _SHOWN if output == "text" and not ranges else columns
+        write_rows(found, shown, output)
+    for line in scope.caveats(datetime.now(UTC), all_clear):
+        click.echo(line, err=True)

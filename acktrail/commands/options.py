@@ -11,7 +11,6 @@ import click
 from acktrail.window import instant
 
 if TYPE_CHECKING:
-    from acktrail.contracts import Table
     from acktrail.lake import Lake
     from acktrail.settings import Loaded
 
@@ -82,12 +81,8 @@ def open_lake(loaded: Loaded) -> Lake:
     return Lake(uri, {key: value.get_secret_value() for key, value in options.items()})
 
 
-def lake_to_ask(loaded: Loaded, table: Table | None = None) -> Lake:
-    """As *open_lake*, for questions: an answer from nothing would look like good news.
-
-    UsageError where there is no table at all; where only the asked *table* was never made, that
-    is said.
-    """
+def lake_to_ask(loaded: Loaded) -> Lake:
+    """As *open_lake*, for questions: UsageError where there is no table at all."""
     from acktrail.errors import UsageError
 
     lake = open_lake(loaded)
@@ -95,11 +90,6 @@ def lake_to_ask(loaded: Loaded, table: Table | None = None) -> Lake:
         raise UsageError(
             f"There is no table at {lake.uri}, so there is nothing to answer from. Is --lake (or "
             "`lake.uri`) right? `acktrail agent` and `acktrail ingest` write the first ones."
-        )
-    if table is not None and not lake.exists(table):
-        click.echo(
-            f"{table.name} was never made: `acktrail run` makes it once there is evidence for it.",
-            err=True,
         )
     return lake
 

@@ -7,6 +7,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ from acktrail.errors import UsageError
 from acktrail.output import write_rows
 
 if TYPE_CHECKING:
-    from acktrail.logtext import Record
-    from pipelines.reading.event import Event
+    from acktrail.logs.event import Event
+    from acktrail.logs.records import Record
 
 _MAIN = (
     "file", "line", "kind", "level", "ts", "client_id", "topic", "partition", "correlation_id",
@@ -60,11 +61,17 @@ def command(files: tuple[str, ...], everything: bool, unread: bool, output: str)
     if output == "text" and len(files) > 1:
         columns = ("file", *columns)
     refused: list[UsageError] = []
-    rows = _read_files(files, everything, unread, refused)
+    rows: Iterator[dict[str, Any]] = _read_files(files, everything, unread, refused)
     if unread:
         columns = ("file", "line", "reason", "text")
+    first = next(rows, None)
+    if first is not None:
+        rows = chain([first], rows)
+    elif output == "text" and not refused:
+        click.echo(f"No event was found in {', '.join(files)}.", err=True)
     try:
-        write_rows(rows, columns, output)
+        if first is not None or output != "text":
+            write_rows(rows, columns, output)
         sys.stdout.flush()
     except BrokenPipeError:
         sys.stderr.close()
@@ -85,10 +92,11 @@ def _read_files(
 
 
 def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, Any]]:
-    from acktrail.logtext import join_records, may_be_evidence
-    from pipelines.reading.event import BACKGROUND, Event, Unread
-    from pipelines.reading.pairing import RetryLines, told_apart
-    from pipelines.reading.reader import read_record
+    from acktrail.logs.event import BACKGROUND, Event, Unread
+    from acktrail.logs.pairing import RetryLines, told_apart
+    from acktrail.logs.prefilter import may_be_evidence
+    from acktrail.logs.reader import read_record
+    from acktrail.logs.records import join_records
 
     version: str | None = None
     retries = RetryLines()
@@ -106,7 +114,7 @@ def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, 
 
 
 def _row(file: str, record: Record, event: Event, version: str | None) -> dict[str, Any]:
-    from pipelines.reading.errors import category, retriable
+    from acktrail.logs.errors import category, retriable
 
     return {
         "file": file,

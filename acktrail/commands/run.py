@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from acktrail.commands.options import as_of_option, format_option, lake_to_keep, settings_options
+from acktrail.errors import AcktrailError, ConfigError
+from acktrail.nearest import did_you_mean
 from acktrail.output import write_rows
+from acktrail.pending import record_failures
 from acktrail.progress import Progress
 from acktrail.settings import Loaded
 from acktrail.window import Window
@@ -18,6 +22,7 @@ from acktrail.window import Window
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from acktrail.lake import Lake
     from pipelines.job import Job, Options
     from pipelines.runner import RunCounts
 
@@ -60,14 +65,47 @@ def command(
     options = job_options(loaded)
     long_job = runner.is_long(chosen, lake, rebuild=window is not None)
     spark_on_demand = SparkOnDemand(loaded, master, long_job=long_job)
+    unfinished = Unfinished(lake, [job.name for job in chosen], as_of)
     with spark_on_demand as spark, Progress(len(chosen)) as progress:
 
         def run_one(job: Job) -> RunCounts:
-            with progress.part(job.name):
+            with progress.part(job.name), unfinished.job(job.name):
                 return runner.run(job, lake, spark, as_of, options, window)
 
-        done = run_all(chosen, run_one)
+        with unfinished:
+            done = run_all(chosen, run_one)
     write_rows([_row(counts) for counts in done], _COLUMNS, output)
+
+
+class Unfinished:
+    """Writes the jobs that a failed run did not finish to `run_failures`, for `acktrail check`."""
+
+    def __init__(self, lake: Lake, jobs: Sequence[str], as_of: datetime) -> None:
+        self._lake, self._as_of = lake, as_of
+        self._errors = dict.fromkeys(jobs, "")
+
+    @contextmanager
+    def job(self, name: str) -> Iterator[None]:
+        """Note how one job ends."""
+        try:
+            yield
+        except Exception as error:
+            self._errors[name] = f"{name}: {type(error).__name__}: {error}"
+            raise
+        del self._errors[name]
+
+    def __enter__(self) -> None:
+        """Nothing is written unless the run fails."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            return
+        first = next((said for said in self._errors.values() if said), type(error).__name__)
+        errors = {job: said or first for job, said in self._errors.items()}
+        try:
+            record_failures(self._lake, errors, datetime.now(UTC), self._as_of)
+        except (AcktrailError, OSError) as unwritten:
+            click.echo(f"The failure was not written to run_failures: {unwritten}", err=True)
 
 
 class SparkOnDemand:
@@ -118,11 +156,28 @@ def job_options(loaded: Loaded) -> Options:
     from pipelines.job import Options
 
     settings = loaded.settings
+    _refuse_unknown(settings.inventory)
     inventory = {
         client: {name: str(value) for name, value in known.items()}
         for client, known in settings.inventory.items()
     }
     return Options(tuple(rule.model_dump() for rule in settings.aliases), inventory)
+
+
+def _refuse_unknown(inventory: Mapping[str, Mapping[str, str | int | float]]) -> None:
+    """ConfigError where the inventory names a setting that no job reads, or not by a number."""
+    from pipelines.rules.client_budgets import INVENTORY_NAMES, VERSION
+
+    for client, known in inventory.items():
+        for name, value in known.items():
+            where = f'inventory."{client}"."{name}"'
+            dotted = name.replace("_", ".")
+            if dotted not in INVENTORY_NAMES:
+                near = did_you_mean(dotted, INVENTORY_NAMES)
+                listed = f" It can say: {', '.join(INVENTORY_NAMES)}."
+                raise ConfigError(f"{where}: the inventory has no such setting.{near or listed}")
+            if dotted != VERSION and not str(value).isdigit():
+                raise ConfigError(f"{where} = {value!r}: write a whole number")
 
 
 def _row(counts: RunCounts) -> dict[str, Any]:

@@ -22,6 +22,8 @@ def command(loaded: Loaded, query: str, limit: int, master: str | None, output: 
     """Ask the lake in Spark SQL; it can read its tables and nothing else.
 
     QUERY is the text, or - to read it from standard input. `acktrail lake tables` lists the tables.
+    A query that fails says why in a line or two; with ACKTRAIL_STACK_TRACE=1 in the environment the
+    stack traces of Python and Java follow.
 
     Example:
 
@@ -36,7 +38,7 @@ def command(loaded: Loaded, query: str, limit: int, master: str | None, output: 
     with SparkOnDemand(loaded, master) as spark:
         frame = adhoc.query(spark(), lake, text)
         wanted = frame.limit(limit + 1) if limit else frame
-        found = [row.asDict(recursive=True) for row in wanted.toLocalIterator()]
+        found = list(adhoc.rows(spark(), wanted))
         write_rows(found[:limit] if limit else found, frame.columns, output)
         if limit and len(found) > limit:
             click.echo(

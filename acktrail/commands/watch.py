@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acktrail.commands.options import above_zero, open_lake, settings_options
+from acktrail.contracts.runs import SOURCE_STATES
 from acktrail.settings import Loaded
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def round_of(
     from acktrail.commands.watch_upkeep import UpkeepStep
 
     options = job_options(loaded)
-    tables = [job.output for job in jobs]
+    tables = [*(job.output for job in jobs), SOURCE_STATES]
     return [
         *(step_of(job, lake, spark, options) for job in jobs),
         CheckStep(lake, loaded.settings.alerts, tables, clock),
@@ -127,17 +128,27 @@ def _agent(loaded: Loaded, lake: Lake, every: float) -> Agent | None:
     """The agents of the configured sources, flushing as often as the jobs look; None if none."""
     if not loaded.settings.sources:
         return None
-    from acktrail.commands.agent import sources_of
+    from acktrail.commands.agent import places_of, sources_of
     from ingest.agent import Agent, Pace
+    from ingest.writer import this_process
 
     settings = loaded.settings.agent
     pace = Pace(min(settings.flush_s, every / 2), int(settings.flush_mb * 1024 * 1024))
-    return Agent(lake, sources_of(loaded, once=False), pace)
+    return Agent(
+        lake,
+        sources_of(loaded, once=False),
+        pace,
+        writer=this_process("watch"),
+        places=places_of(loaded),
+    )
 
 
 class Reading:
-    """The agents, beside the rounds. A watch that nothing reads for any more ends with their error;
-    a source that cannot be cured beside others that go on is told in the journal."""
+    """The agents, beside the rounds. A watch ends with their error when nothing reads any more.
+
+    A source that a person must attend to, beside others that go on, is in the journal, in the check
+    `every_source_up`, and in the exit code when the watch ends.
+    """
 
     def __init__(self, agent: Agent | None, stopping: threading.Event) -> None:
         self._agent = agent
@@ -156,7 +167,7 @@ class Reading:
             self._thread.join()
 
     def tell(self) -> None:
-        """Raise what ended the reading before anybody asked for it."""
+        """Raise what stopped a source."""
         if self._error is not None:
             raise self._error
 
@@ -167,8 +178,5 @@ class Reading:
         try:
             self._agent.run()
         except AcktrailError as error:
-            if self._agent.stopping.is_set():
-                click.echo(f"{type(error).__name__}: {error}", err=True)
-            else:
-                self._error = error
+            self._error = error
         self._stopping.set()

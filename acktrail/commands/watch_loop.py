@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from acktrail.errors import TerminalError
+from ingest.source_log import sentence
 
 log = logging.getLogger(__name__)
 
@@ -70,15 +71,8 @@ class Watch:
         while not self.stopping.is_set():
             began = time.monotonic()
             tick = self.tick()
-            if tick.done or tick.again:
-                log.info(
-                    "Tick.",
-                    extra={
-                        "seconds": round(tick.seconds, 1),
-                        "done": ",".join(tick.done) or "-",
-                        "again": ",".join(tick.again) or "-",
-                    },
-                )
+            if tick.done:
+                log.info("Updated %s in %.1f s.", ", ".join(tick.done), tick.seconds)
             self.stopping.wait(max(0.0, self.every_s - (time.monotonic() - began)))
 
     def tick(self) -> Tick:
@@ -108,8 +102,8 @@ class Watch:
         """Note a failure; give up only when the same step fails again and again."""
         self._failures[name] += 1
         log.warning(
-            "A step failed; the next tick tries it again.",
-            extra={"step": name, "error": str(error)[:500], "in_a_row": self._failures[name]},
+            "%s failed (%d of %d times in a row): %s Will try again.",
+            *(name, self._failures[name], PATIENCE, sentence(error)),
         )
         if self._failures[name] >= PATIENCE:
             raise error

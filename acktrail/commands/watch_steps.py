@@ -14,8 +14,10 @@ import click
 
 from acktrail.commands.watch_loop import is_due
 from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.errors import AlertUndelivered
 from acktrail.output import moment
 from acktrail.window import hour_of
+from ingest.source_log import SourceLog
 
 if TYPE_CHECKING:
     from acktrail.contracts import Table
@@ -154,7 +156,7 @@ class WarmUp:
             inputs[PRODUCER_EVENTS.name] = session.createDataFrame(made_up)
             JOB.transform(inputs, None, Options()).collect()
             self._done = True
-            log.info("Warmed up.")
+            log.info("Spark is ready.")
         return False
 
 
@@ -182,6 +184,7 @@ class CheckStep:
     _kept: dict[tuple[str, str], str] = field(default_factory=dict)
     _kept_at: datetime | None = None
     _open: set[str] = field(default_factory=set)
+    _delivery: SourceLog = field(default_factory=lambda: SourceLog("alerts"))
 
     def __call__(self, as_of: datetime) -> bool:
         """True if an alert was opened, changed or resolved."""
@@ -196,8 +199,11 @@ class CheckStep:
         # Asked about now, a warning comes as early as it can. But silence counts only up to the
         # moment that was surely read: by now alone, nothing is quiet or resolved.
         results = answers(self.lake, self.clock(), policy, runbooks, tables=written)
-        if not any(r.findings for r in results):
-            results = answers(self.lake, as_of - _READ_LATE, policy, runbooks, tables=written)
+        loud = {r.table for r in results if r.findings}
+        quiet = [name for name in written if name not in loud]
+        if quiet:
+            results = [r for r in results if r.table in loud]
+            results += answers(self.lake, as_of - _READ_LATE, policy, runbooks, tables=quiet)
         if self._worth_keeping(results, as_of):
             keep(self.lake, results, as_of)
         outbox = Outbox(self.lake)
@@ -208,10 +214,10 @@ class CheckStep:
         delivery = outbox.deliver(receivers(hasty(self.settings)), datetime.now(UTC), interval)
         if delivery.problems:
             # They stay in the outbox, and a watch that ended now would miss what comes next.
-            log.warning(
-                "Alerts were not delivered; the next round tries again.",
-                extra={"problems": "; ".join(delivery.problems)[:500]},
-            )
+            said = "; ".join(delivery.problems)[:500]
+            self._delivery.failed(AlertUndelivered(f"Not delivered: {said}."))
+        elif delivery.delivered:
+            self._delivery.worked()
         return bool(changes or delivery.delivered)
 
     def _tell(self, changes: Sequence[Alert], as_of: datetime) -> None:

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from acktrail.commands.watch_loop import is_due
-from acktrail.contracts.runs import ALERTS, CHECK_RESULTS, RUNS
+from acktrail.contracts.runs import ALERTS, CHECK_RESULTS, RUNS, SOURCE_STATES
+from ingest.source_log import sentence
 
 if TYPE_CHECKING:
     from acktrail.contracts import Table
@@ -46,12 +47,12 @@ class UpkeepStep:
         self._kept_at = as_of
         removed = sum(self._optimize(table) for table in self._tables())
         if removed:
-            log.info("Put small files together.", extra={"files": removed})
+            log.info("Compacted %d small files.", removed)
         return removed > 0
 
     def _tables(self) -> list[Table]:
         used = {t.name: t for job in self.jobs for t in (*job.inputs, job.output)}
-        return [*used.values(), RUNS, CHECK_RESULTS, ALERTS]
+        return [*used.values(), RUNS, CHECK_RESULTS, ALERTS, SOURCE_STATES]
 
     def _optimize(self, table: Table) -> int:
         from pipelines import upkeep
@@ -61,7 +62,6 @@ class UpkeepStep:
             return upkeep.optimize(self.spark, self.lake, table, JOBS)["files_removed"]
         except Exception as error:
             log.warning(
-                "Small files stay apart for another hour.",
-                extra={"table": table.name, "error": str(error)[:500]},
+                "Could not compact %s: %s Will try again in an hour.", table.name, sentence(error)
             )
             return 0

@@ -304,11 +304,16 @@ PRODUCER_RELIABILITY = Table(
     partition=("hour",),
     columns=(
         _CLUSTER,
-        Column("client_id", "string", "Client id; empty where unknown.", required=True),
+        Column(
+            "client_id",
+            "string",
+            "Client id; empty where unknown, and for what only brokers report.",
+            required=True,
+        ),
         Column(
             "topic",
             "string",
-            "Topic; empty for what is only known of the client as a whole.",
+            "Topic; empty for what is only known of the client, or of the cluster, as a whole.",
             required=True,
         ),
         Column(
@@ -323,12 +328,14 @@ PRODUCER_RELIABILITY = Table(
         Column(
             "failed_produce_requests_total",
             "double",
-            "Growth of FailedProduceRequests of the topic (all topics where topic is empty), all brokers.",
+            "Growth of FailedProduceRequests of the topic, all brokers; the same beside each of its "
+            "clients. Of all topics together only where client_id and topic are empty.",
         ),
         Column(
             "produce_errors_total",
             "double",
-            "Growth of produce responses with an error, all brokers; only where topic is empty.",
+            "Growth of produce responses with an error, all brokers; only where client_id and topic "
+            "are empty.",
         ),
         Column(
             "under_min_isr_max",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acktrail.contracts.table import Column, Table
-from acktrail.contracts.vocabulary import Grade, Outcome
+from acktrail.contracts.vocabulary import Grade, Outcome, SourceState
 
 RUNS = Table(
     name="runs",
@@ -29,6 +29,19 @@ RUNS = Table(
         Column("consumed", "attributes", "Input table to the version consumed."),
         Column("touched", "long", "Partitions replaced; 0 for a map.", required=True),
         Column("version", "long", "Version of the output table it made.", required=True),
+    ),
+)
+
+RUN_FAILURES = Table(
+    name="run_failures",
+    layer="runs",
+    doc="A job that `acktrail run` did not finish: it failed, or was not begun after a failure.",
+    grain=("job", "failed_at"),
+    columns=(
+        Column("job", "string", "Name of the job.", required=True),
+        Column("failed_at", "timestamp", "When.", required=True),
+        Column("as_of", "timestamp", "The time the run was asked for.", required=True),
+        Column("error", "string", "What was raised, or which job failed first.", required=True),
     ),
 )
 
@@ -118,4 +131,38 @@ ALERTS = Table(
     ),
 )
 
-RUN_TABLES = (RUNS, CHECK_RESULTS, COVERAGE, ALERTS)
+SOURCE_STATES = Table(
+    name="source_states",
+    layer="runs",
+    doc="How each agent stands with each of its sources: one row per change and every ten minutes.",
+    grain=("cluster", "source", "host", "agent", "at"),
+    partition=("day",),
+    retention_days=30,
+    columns=(
+        Column("cluster", "string", "Name of the Kafka cluster, from the settings.", required=True),
+        Column("source", "string", "Name of the source in the settings.", required=True),
+        Column("kind", "string", "Kind of the source.", required=True),
+        Column(
+            "host",
+            "string",
+            "Host whose files it reads; empty for a source that any host can read.",
+            required=True,
+        ),
+        Column("agent", "string", "Process that reads: host, process id, start.", required=True),
+        Column("command", "string", "Its command: agent, agent --once or watch.", required=True),
+        Column("at", "timestamp", "When it was so.", required=True),
+        Column("state", "string", "How it stands.", required=True, values=SourceState),
+        Column("error", "string", "Why it is not up; null where it is."),
+        Column("notes", "strings", "What a person should know of it.", required=True),
+        Column(
+            "unread",
+            "strings",
+            "Paths and topics in its settings that are not there or cannot be opened.",
+            required=True,
+        ),
+        Column("last_commit_at", "timestamp", "Last commit of this process for this source."),
+        Column("day", "string", "UTC day of at.", required=True),
+    ),
+)
+
+RUN_TABLES = (RUNS, RUN_FAILURES, CHECK_RESULTS, COVERAGE, ALERTS, SOURCE_STATES)

@@ -286,7 +286,7 @@ AUDIT_PARTS = Table(
         Column("records", "long", "Records seen, duplicates included.", required=True),
         Column("ids", "binary", "Run list of the ids within the block."),
         Column("steps_back", "long", "Steps back of seq, where reported."),
-        Column("assignment", "long", "For consumed: the how-manieth assignment."),
+        Column("assignment", "long", "For consumed: number of the assignment; null: not known."),
         Column(
             "error",
             "string",

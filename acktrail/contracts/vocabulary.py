@@ -92,3 +92,18 @@ class Outcome(StrEnum):
     PASS = "pass"
     FAIL = "fail"
     UNDECIDED = "undecided"
+
+
+class SourceState(StrEnum):
+    """How an agent stands with one source."""
+
+    UP = "up"
+    """It is read."""
+    FAILING = "failing"
+    """It failed; the agent tries again, or the next run with --once does."""
+    HELD = "held"
+    """Another process reads it; this one waits until that process is gone."""
+    STOPPED = "stopped"
+    """It cannot be read until a person changes something."""
+    ENDED = "ended"
+    """The agent read it and ended in good order."""

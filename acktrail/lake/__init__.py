@@ -9,7 +9,8 @@ The same class is the control plane of the Spark jobs: versions, what was added 
 has consumed; and it commits what the tasks of maps have written. It never starts a JVM.
 
 `tables` is the facade; `data_files` writes Parquet, `entries` reads the log, `changes` says what is
-new, `positions` how far sources are, `guard` and `damage` refuse what cannot be trusted.
+new, `positions` how far sources are, `guard` and `damage` refuse what cannot be trusted, `access`
+says why a directory cannot be used.
 """
 
 from acktrail.lake.changes import Added, Values

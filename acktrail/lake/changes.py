@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from json import loads
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from acktrail.lake.entries import Action
 
+MOST_COUNTED = 1_000
+"""So many commits are looked at to say how many rows a job has not read."""
 Values = Mapping[str, str | None]
 """Partition values of a file."""
 
@@ -67,6 +72,61 @@ def added_since(
         return replace(whole, complete=False)
     count = sum(rows.get(file, 0) for file in files)
     return Added(newest, files, _distinct(touched), True, count, current, total)
+
+
+@dataclass(frozen=True)
+class Unread:
+    """What a job has not read of one of its inputs."""
+
+    rows: int
+    """Rows of the files that were added and are still there; 0 where rows only went."""
+    counted: bool
+    """Whether *rows* is all of them: of a very long log only the first commits are counted."""
+    since: datetime | None
+    """When the first of it was committed; None where the log no longer has that commit."""
+
+
+def unread_since(
+    newest: int, since: int | None, entry: Callable[[int], Sequence[Action] | None]
+) -> Unread | None:
+    """What came after version *since* (None: everything) up to *newest*; None if nothing did.
+
+    Compacting commits (dataChange=false) and commits without files bring nothing to read.
+    """
+    rows: dict[str, int] = {}
+    first: datetime | None = None
+    lost = changed = False
+    begin = 0 if since is None else since + 1
+    last = newest if newest - begin < MOST_COUNTED else begin + MOST_COUNTED
+    for version in range(begin, newest + 1):
+        if version > last and (changed or lost):
+            break
+        written = entry(version)
+        if written is None:
+            lost = True
+            continue
+        moved = [(k, a) for k, a in written if k in ("add", "remove") and a.get("dataChange", True)]
+        for kind, action in moved:
+            if kind == "add":
+                rows[action["path"]] = _stated_rows(action)
+            else:
+                rows.pop(action["path"], None)
+        if moved and not changed:
+            changed, first = True, _committed_at(written)
+    if not changed and not lost:
+        return None
+    return Unread(sum(rows.values()), last == newest and not lost, None if lost else first)
+
+
+def _stated_rows(add: Mapping[str, Any]) -> int:
+    return int(loads(add.get("stats") or "{}").get("numRecords") or 0)
+
+
+def _committed_at(actions: Sequence[Action]) -> datetime | None:
+    for kind, said in actions:
+        if kind == "commitInfo" and said.get("timestamp") is not None:
+            return datetime.fromtimestamp(int(said["timestamp"]) / 1000, UTC)
+    return None
 
 
 def _files(actions: pa.Table) -> dict[str, Values]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from acktrail.contracts import Table
 from acktrail.errors import AcktrailError, LakeDamaged, SourceUnavailable
+from acktrail.lake.access import access_error
 from acktrail.lake.entries import MADE_ANEW, Action, entry_path
 
 FOLLOWS = "follows"
@@ -99,10 +100,17 @@ def _number(value: object) -> int | None:
 
 
 def refuse_damaged_log(table: Table, path: str) -> None:
-    """A directory with data but without a usable log is damage, not an empty table."""
+    """A directory with data but without a usable log is damage, not an empty table.
+
+    OSError where the directory cannot be looked at: it is not empty either.
+    """
     if "://" in path:
         return
     directory = Path(path)
+    try:
+        directory.stat()
+    except FileNotFoundError:
+        return
     log = directory / "_delta_log"
     if (log.is_dir() and any(log.iterdir())) or (
         directory.is_dir() and any(directory.rglob("*.parquet"))
@@ -114,7 +122,10 @@ def refuse_damaged_log(table: Table, path: str) -> None:
 
 
 def explained(table: Table, path: str, error: Exception) -> AcktrailError:
-    """Our error for one of delta-rs or the file system: damaged, or not reachable."""
+    """Our error for one of delta-rs or the file system: no access, not reachable, or damaged."""
+    refused = access_error(path, error)
+    if refused is not None:
+        return refused
     text = str(error)
     if any(sign in text for sign in _UNREACHABLE):
         return SourceUnavailable(f"{table.name}: the lake at {path} did not answer: {text}")

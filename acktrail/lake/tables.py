@@ -19,7 +19,7 @@ from acktrail.contracts import TABLES, Table
 from acktrail.contracts.arrow import conform, schema
 from acktrail.crashpoints import crash_point
 from acktrail.errors import ConfigError, LakeBusy, LakeDamaged
-from acktrail.lake.changes import Added, Values, added_since
+from acktrail.lake.changes import Added, Unread, Values, added_since, unread_since
 from acktrail.lake.damage import (
     check_entry,
     commit_seal,
@@ -194,9 +194,10 @@ class Lake:
 
         Tables of runs do not count: a check of a lake that is not there writes some.
         """
-        return not any(self._is_there(table) for table in TABLES if table.layer != "runs")
+        return not any(self.is_made(table) for table in TABLES if table.layer != "runs")
 
-    def _is_there(self, table: Table) -> bool:
+    def is_made(self, table: Table) -> bool:
+        """Whether the table was ever written, without reading its log."""
         try:
             return self._is_table(table, self.path(table))
         except (DeltaError, OSError) as error:
@@ -240,6 +241,14 @@ class Lake:
             return None
         path = self.path(table)
         return added_since(delta, since, lambda version: actions_of(table, path, version))
+
+    def unread(self, table: Table, since: int | None) -> Unread | None:
+        """What came to *table* after version *since* (None: everything); None if nothing did."""
+        newest = self.version(table)
+        if newest is None or newest == since:
+            return None
+        path = self.path(table)
+        return unread_since(newest, since, lambda version: actions_of(table, path, version))
 
     def files(self, table: Table) -> Mapping[str, Values]:
         """Path to partition values of every file in the table now; none if not written yet."""

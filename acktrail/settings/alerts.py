@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+
+from acktrail.settings.values import Address, Number, Text
 
 
 def _several(value: Any) -> Any:
@@ -12,9 +14,6 @@ def _several(value: Any) -> Any:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
-
-
-Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
 
 
 class AlertSettings(BaseModel):
@@ -29,13 +28,21 @@ class AlertSettings(BaseModel):
     webhook_url: Address | None = None
     webhook_secret: SecretStr | None = None
     """Signs the webhook's body (HMAC-SHA256); never printed."""
-    timeout_s: float = Field(default=10.0, gt=0)
+    timeout_s: Number = Field(default=10.0, gt=0)
     """How long one request may take."""
-    give_up_s: float = Field(default=30.0, ge=0)
+    give_up_s: Number = Field(default=30.0, ge=0)
     """How long a receiver that fails is tried again before the alert is left in the outbox."""
-    interval_s: float = Field(default=300.0, gt=0)
+    interval_s: Number = Field(default=300.0, gt=0)
     """How often `check` runs: an open alert ends by itself after three intervals of silence."""
-    runbooks_url: str = "docs/runbooks"
+    runbooks_url: Text = "docs/runbooks"
     """Where the runbook pages are served; <check>.md is added."""
-    policy: str | None = None
+    policy: Text | None = None
     """The YAML file with thresholds, owners and maintenance windows."""
+
+    @model_validator(mode="after")
+    def _of_use(self) -> AlertSettings:
+        if self.alertmanager_token and not self.alertmanager_urls:
+            raise ValueError("`alertmanager_token` is set and `alertmanager_urls` is not")
+        if self.webhook_secret and not self.webhook_url:
+            raise ValueError("`webhook_secret` is set and `webhook_url` is not")
+        return self

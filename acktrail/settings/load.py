@@ -12,7 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from acktrail.errors import ConfigError
+from acktrail.settings.kafka_client import client_problems
 from acktrail.settings.model import Settings
+from acktrail.settings.problems import problem_lines
 
 PREFIX = "ACKTRAIL_"
 FILE_VARIABLE = "ACKTRAIL_CONFIG"
@@ -20,6 +22,7 @@ DEFAULT_FILE = "acktrail.toml"
 _NOT_SETTINGS = {
     FILE_VARIABLE,
     "ACKTRAIL_CACHE",
+    "ACKTRAIL_STACK_TRACE",
     # Read by the DAGs, beside this command.
     "ACKTRAIL_COMMAND",
     "ACKTRAIL_MASTER",
@@ -89,11 +92,20 @@ def load(
     chosen = dict(_pair(text) for text in given)
     for key, value in chosen.items():
         _put(merged, key.split("."), value, f"--set {key}")
+    where = f"The settings ({path}, ACKTRAIL_*, --set) are wrong:"
+    return Loaded(checked(merged, where), path, path.is_file(), chosen, env)
+
+
+def checked(tree: Mapping[str, Any], heading: str) -> Settings:
+    """The settings that *tree* holds; ConfigError with *heading* and a line for each problem."""
     try:
-        settings = Settings.model_validate(merged)
+        settings = Settings.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(_explain(error, path)) from None
-    return Loaded(settings, path, path.is_file(), chosen, env)
+        raise _wrong(heading, problem_lines(error, Settings)) from None
+    refused = list(client_problems(settings.kafka))
+    if refused:
+        raise _wrong(heading, refused)
+    return settings
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -121,13 +133,5 @@ def _put(tree: dict[str, Any], keys: Sequence[str], value: str, origin: str) -> 
     tree[keys[-1]] = value
 
 
-def _explain(error: ValidationError, path: Path) -> str:
-    """One line per problem; the input is left out, since it may be a secret."""
-    lines = []
-    for problem in error.errors(include_input=False, include_url=False):
-        where = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            lines.append(f"  {where}: there is no such setting")
-        else:
-            lines.append(f"  {where}: {problem['msg'].removeprefix('Value error, ')}")
-    return f"The settings ({path}, ACKTRAIL_*, --set) are wrong:\n" + "\n".join(lines)
+def _wrong(heading: str, lines: Sequence[str]) -> ConfigError:
+    return ConfigError("\n".join([heading, *(f"  {line}" for line in lines)]))

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, m
 
 from acktrail.settings.alerts import AlertSettings
 from acktrail.settings.sources import SourceSettings
+from acktrail.settings.values import HostPort, Number, Servers, SparkKey, SparkMaster, Text
 
 
 class Strict(BaseModel):
@@ -23,7 +24,7 @@ class Strict(BaseModel):
 class LakeSettings(Strict):
     """Where the tables are."""
 
-    uri: str | None = None
+    uri: Text | None = None
     storage_options: dict[str, SecretStr] = Field(default_factory=dict)
     """Passed to the object store; never printed."""
 
@@ -31,29 +32,29 @@ class LakeSettings(Strict):
 class KafkaSettings(Strict):
     """How to reach the cluster. *client* is passed through to librdkafka."""
 
-    bootstrap_servers: str | None = None
+    bootstrap_servers: Servers | None = None
     client: dict[str, str] = Field(default_factory=dict)
     """For example {"security.protocol" = "SASL_SSL", "sasl.username" = "audit"}."""
     secrets: dict[str, SecretStr] = Field(default_factory=dict)
     """As *client*, for values that must never be printed, such as sasl.password."""
-    secret_files: dict[str, str] = Field(default_factory=dict)
+    secret_files: dict[str, Text] = Field(default_factory=dict)
     """As *secrets*, each read from a file."""
 
 
 class AgentSettings(Strict):
     """The ingest loop."""
 
-    flush_s: float = Field(default=30.0, gt=0)
-    flush_mb: float = Field(default=64.0, gt=0)
-    metrics_address: str | None = None
+    flush_s: Number = Field(default=30.0, gt=0)
+    flush_mb: Number = Field(default=64.0, gt=0)
+    metrics_address: HostPort | None = None
     """host:port for the agent's own /metrics; none if not set."""
 
 
 class SparkSettings(Strict):
     """The Spark session of the jobs."""
 
-    master: str = "local[*]"
-    conf: dict[str, str] = Field(default_factory=dict)
+    master: SparkMaster = "local[*]"
+    conf: dict[SparkKey, str] = Field(default_factory=dict)
 
 
 _NAMES = ("host", "client_id", "broker")
@@ -82,7 +83,7 @@ class AliasRule(Strict):
         try:
             regex = re.compile(self.match)
         except re.error as error:
-            raise ValueError(f"`match` is no regular expression: {error}") from None
+            raise ValueError(f"`match` is not a regular expression: {error}") from None
         given = {n: t for n in _NAMES if (t := getattr(self, n)) is not None}
         if not given:
             raise ValueError(f"the rule names nothing: give {', '.join(_NAMES[:-1])} or broker")
@@ -102,7 +103,7 @@ class AliasRule(Strict):
 class Settings(Strict):
     """Everything a user can set, from one TOML file and ACKTRAIL_* variables."""
 
-    cluster: str = "default"
+    cluster: Text = "default"
     lake: LakeSettings = LakeSettings()
     kafka: KafkaSettings = KafkaSettings()
     agent: AgentSettings = AgentSettings()
@@ -112,3 +113,14 @@ class Settings(Strict):
     inventory: dict[str, dict[str, str | int | float]] = Field(default_factory=dict)
     """Client id (or a pattern such as "batch-*") to the settings of producers that print none."""
     alerts: AlertSettings = AlertSettings()
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Settings:
+        names = [source.name for source in self.sources]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(
+                f"sources: two have the name {', '.join(twice)}. Positions are kept by the name: "
+                "give each another one"
+            )
+        return self

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from acktrail.metricnames import METRICS
+from acktrail.nearest import did_you_mean
+from acktrail.settings.values import Address, Count, Number, PathGlob, Text, TopicName, Zone
 
 
 class _Source(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9._-]+$")
-    cluster: str | None = None
+    cluster: Text | None = None
     """Overrides the top-level cluster for what this source says."""
 
 
@@ -22,16 +24,16 @@ class LogFilesSource(_Source):
     """Client or broker log files, by glob."""
 
     kind: Literal["log_files"]
-    paths: tuple[str, ...] = Field(min_length=1)
-    host: str | None = None
+    paths: tuple[PathGlob, ...] = Field(min_length=1)
+    host: Text | None = None
     """Host named in the rows; the machine's own name where not set."""
-    zone: str = "UTC"
+    zone: Zone = "UTC"
     """Time zone of timestamps that carry no offset."""
     rotated: bool = True
     """Also read what rotation put beside a named file: app.log.1, app.log-20260131.gz ..."""
-    idle_s: float = Field(default=5.0, ge=0)
+    idle_s: Number = Field(default=5.0, ge=0)
     """A last record is taken as whole when its file has not changed for this long."""
-    torn_line_s: float = Field(default=60.0, ge=0)
+    torn_line_s: Number = Field(default=60.0, ge=0)
     """A last line without an end is taken as it is when its file has not changed for this long."""
 
 
@@ -39,53 +41,53 @@ class LogTopicSource(_Source):
     """Log lines shipped to Kafka topics as JSON."""
 
     kind: Literal["log_topic"]
-    topics: tuple[str, ...] = Field(min_length=1)
+    topics: tuple[TopicName, ...] = Field(min_length=1)
     shape: Literal["filebeat", "vector", "fluent_bit"]
     """Whose JSON it is."""
-    zone: str = "UTC"
+    zone: Zone = "UTC"
     """Time zone of timestamps that carry no offset."""
-    idle_s: float = Field(default=5.0, ge=0)
+    idle_s: Number = Field(default=5.0, ge=0)
     """A record is taken as whole when its file has sent nothing for this long."""
-    timeout_s: float = Field(default=15.0, gt=0)
+    timeout_s: Number = Field(default=15.0, gt=0)
 
 
 class _Http(_Source):
     """What every source asked over HTTP can be given. TLS is verified unless told otherwise."""
 
     bearer_token: SecretStr | None = None
-    bearer_token_file: str | None = None
+    bearer_token_file: Text | None = None
     """Read anew for every request, so that a rotated token is used."""
-    username: str | None = None
+    username: Text | None = None
     password: SecretStr | None = None
-    ca_file: str | None = None
+    ca_file: Text | None = None
     """Certificates that may sign the server's; the system's where not set."""
-    cert_file: str | None = None
-    key_file: str | None = None
+    cert_file: Text | None = None
+    key_file: Text | None = None
     verify_tls: bool = True
-    timeout_s: float = Field(default=30.0, gt=0)
+    timeout_s: Number = Field(default=30.0, gt=0)
     metrics: tuple[str, ...] = METRICS
     """Canonical names of what to read, e.g. record-error-total; all we know where not set."""
 
     @field_validator("metrics")
     @classmethod
     def _known_metrics(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [name for name in names if name not in METRICS]
-        if unknown or not names:
-            raise ValueError(f"not canonical metric names: {', '.join(unknown) or 'none given'}")
+        if not names:
+            raise ValueError("the list is empty; leave it out for all metrics")
+        for name in names:
+            if name not in METRICS:
+                raise ValueError(f"there is no metric {name!r}.{did_you_mean(name, METRICS)}")
         return names
 
-
-def _without_credentials(address: str) -> str:
-    """*address*, refused where it carries a password: addresses are printed, settings are not."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("not an http:// or https:// address")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("credentials in the address: set `username` and `password` instead")
-    return address.rstrip("/")
-
-
-Address = Annotated[str, AfterValidator(_without_credentials)]
+    @model_validator(mode="after")
+    def _of_use(self) -> _Http:
+        if self.password is not None and self.username is None:
+            raise ValueError("`password` is set and `username` is not")
+        if self.key_file is not None and self.cert_file is None:
+            raise ValueError("`key_file` is set and `cert_file` is not")
+        ways = [self.bearer_token, self.bearer_token_file, self.username]
+        if sum(way is not None for way in ways) > 1:
+            raise ValueError("set one of `bearer_token`, `bearer_token_file` and `username`")
+        return self
 
 
 class PrometheusSource(_Http):
@@ -95,14 +97,23 @@ class PrometheusSource(_Http):
     url: Address
     match: dict[str, str] = Field(default_factory=dict)
     """Labels every series must have, e.g. {env = "prod"}; values are taken literally."""
-    interval_s: float = Field(default=30.0, gt=0)
-    late_s: float = Field(default=30.0, ge=0)
+
+    @field_validator("match")
+    @classmethod
+    def _labels(cls, match: dict[str, str]) -> dict[str, str]:
+        for label in match:
+            if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", label):
+                raise ValueError(f"{label!r} is not the name of a label")
+        return match
+
+    interval_s: Number = Field(default=30.0, gt=0)
+    late_s: Number = Field(default=30.0, ge=0)
     """How long samples may take to arrive; nothing younger is read."""
-    window_s: float = Field(default=3600.0, gt=0)
+    window_s: Number = Field(default=3600.0, gt=0)
     """Longest range of one query; halved by itself where the server finds it too large."""
-    history_s: float = Field(default=86_400.0, gt=0)
+    history_s: Number = Field(default=86_400.0, gt=0)
     """How far back the very first read goes."""
-    step_s: int | None = Field(default=None, gt=0)
+    step_s: Count | None = Field(default=None, gt=0)
     """Not set: every raw sample. Set: values on a grid of this many seconds (a range query),
     for servers that hold downsampled data only."""
 
@@ -115,15 +126,15 @@ class ScrapeSource(_Http):
     """Full addresses, e.g. http://broker-1:7071/metrics or http://app-1:8778/jolokia."""
     format: Literal["text", "jolokia"] = "text"
     """`text`: the exposition of a JMX exporter or Micrometer. `jolokia`: its read requests."""
-    timeout_s: float = Field(default=10.0, gt=0)
-    interval_s: float = Field(default=15.0, gt=0)
+    timeout_s: Number = Field(default=10.0, gt=0)
+    interval_s: Number = Field(default=15.0, gt=0)
 
 
 class VerifiableSource(_Source):
     """JSON lines of VerifiableProducer and VerifiableConsumer."""
 
     kind: Literal["verifiable"]
-    paths: tuple[str, ...] = Field(min_length=1)
+    paths: tuple[PathGlob, ...] = Field(min_length=1)
     group: str = ""
     """Consumer group of the consumers' files: their lines do not name it."""
     session_settings: dict[str, str] = Field(default_factory=dict)
@@ -134,16 +145,16 @@ class LogScanSource(_Source):
     """An independent reader of audited topics: what is really in the log."""
 
     kind: Literal["log_scan"]
-    topics: tuple[str, ...] = Field(min_length=1)
+    topics: tuple[TopicName, ...] = Field(min_length=1)
     mode: Literal["whole", "suspicion"] = "suspicion"
     """`whole`: every record once. `suspicion`: the offset ranges around ids that were acked
     and that nobody has seen in the log."""
-    settle_s: float = Field(default=60.0, ge=0)
+    settle_s: Number = Field(default=60.0, ge=0)
     """In suspicion mode: how long after an ack its absence is worth a look."""
-    margin: int = Field(default=100, ge=0)
+    margin: Count = Field(default=100, ge=0)
     """In suspicion mode: records read on both sides of a suspected range."""
-    interval_s: float = Field(default=30.0, gt=0)
-    max_records: int = Field(default=50_000, gt=0)
+    interval_s: Number = Field(default=30.0, gt=0)
+    max_records: Count = Field(default=50_000, gt=0)
     """Most records of one partition in one batch."""
 
 
@@ -151,12 +162,12 @@ class ClusterStateSource(_Source):
     """What the brokers say: offsets, leaders, in-sync replicas, settings, group commits."""
 
     kind: Literal["cluster_state"]
-    topics: tuple[str, ...] = ()
+    topics: tuple[TopicName, ...] = ()
     """Topic names; all but internal ones where empty."""
-    groups: tuple[str, ...] = ()
+    groups: tuple[Text, ...] = ()
     """Consumer groups; all where empty."""
-    interval_s: float = Field(default=30.0, gt=0)
-    timeout_s: float = Field(default=15.0, gt=0)
+    interval_s: Number = Field(default=30.0, gt=0)
+    timeout_s: Number = Field(default=15.0, gt=0)
 
 
 SourceSettings = Annotated[

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of
+from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of, number
 from expectations.result import Finding
 
 _KEY = ("job", "run")
@@ -25,7 +25,8 @@ class _CountsExpectation(DomainExpectation):
                 cause=str(job),
                 starts_at=instant(rows["as_of"].min(), self.asked_at),
                 ends_at=None,
-                because=f"{int(rows[column].sum())} row(s) {said} {job} in {len(rows)} run(s).",
+                because=f"{number(int(rows[column].sum()), 'row')} {said} {job} in "
+                f"{number(len(rows), 'run')}.",
                 count=int(rows[column].sum()),
                 keys=keys_of(rows, _KEY),
             )

@@ -10,10 +10,12 @@ import pandas as pd
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
+    hour_start,
     instant,
     keys_of,
     missing,
-    texts,
+    not_collected,
+    number,
 )
 from expectations.result import Finding
 
@@ -38,9 +40,9 @@ class _Covered(DomainExpectation):
                 group="",
                 state=MISSING,
                 cause=str(kind),
-                starts_at=gap_start(rows, self.asked_at),
+                starts_at=hour_start(rows["hour"].min(), self.asked_at),
                 ends_at=None,
-                because=f"Evidence of kind {kind} is missing: {rows['missing'].iloc[-1]}.",
+                because=gap_sentence(str(kind), rows),
                 count=len(rows),
                 keys=keys_of(rows, _KEY),
             )
@@ -51,6 +53,9 @@ class _Covered(DomainExpectation):
     def _quiet(self, own: pd.DataFrame) -> list[Finding]:
         # A reporter that said good-bye owes nothing.
         owing = own[own["closed"].map(lambda said: said is not True).astype(bool)]
+        # A log without lines is not a source without a reader.
+        heard = owing[["last_at", "read_at"]].max(axis=1)
+        owing = owing.assign(last_at=heard.where(owing["kind"] == "logs", owing["last_at"]))
         latest = owing.groupby(["cluster", "source", "kind"])["last_at"].max().reset_index()
         due = latest["last_at"] + pd.to_timedelta(self.limit(latest, "fresh_s"), unit="s")
         quiet = latest[due < pd.Timestamp(self.asked_at)]
@@ -76,12 +81,12 @@ class _Covered(DomainExpectation):
 class ExpectEvidenceCompleteAndFresh(_Covered):
     """Logs, audits and cluster states have no known gap, and every source spoke lately."""
 
-    thresholds: ClassVar[dict[str, float]] = {"fresh_s": 3600}
+    thresholds: ClassVar[dict[str, float]] = {"fresh_s": 3600, "pending_s": 600}
     kinds: ClassVar[tuple[str, ...]] = ("audit", "logs", "cluster")
 
 
 class ExpectMetricsOfEverySource(_Covered):
-    """Every source of metrics answers, and no configured metric is without series."""
+    """Every source of metrics answers: no scrape failed, and every source gave samples lately."""
 
     thresholds: ClassVar[dict[str, float]] = {"fresh_s": 3600}
     kinds: ClassVar[tuple[str, ...]] = ("metrics",)
@@ -94,8 +99,7 @@ class ExpectMetricsOfEverySource(_Covered):
                     cluster="",
                     cause="no_metrics",
                     starts_at=self.asked_at,
-                    because="No source of metrics has given anything. Collect client and broker "
-                    "metrics, or name `metrics` under `not_collected` in the policy file.",
+                    because=not_collected("metrics"),
                     needs="metrics",
                 )
             ]
@@ -121,7 +125,7 @@ class ExpectClocksWithinBound(DomainExpectation):
                 starts_at=instant(rows["first_at"].min(), self.asked_at),
                 ends_at=None,
                 because=(
-                    f"{len(rows)} reporter(s) of source {source} date their evidence up to "
+                    f"{number(len(rows), 'reporter')} of source {source}: evidence is dated up to "
                     f"{(rows['last_at'] - rows['computed_at']).max().total_seconds():.0f} s "
                     "after it was read."
                 ),
@@ -155,9 +159,8 @@ class ExpectKnownLogLinesParsed(DomainExpectation):
                     starts_at=_day(rows["day"].min()),
                     ends_at=None,
                     because=(
-                        f"{row['count']} record(s) of {row['source']} look like "
-                        f"{row['reason']} and could not be read, e.g. "
-                        f"{str(rows['text'].iloc[0])[:120]!r}."
+                        f"Could not read {number(row['count'], 'record')} of {row['source']} "
+                        f"that look like {row['reason']}, e.g. {str(rows['text'].iloc[0])[:120]!r}."
                     ),
                     count=row["count"],
                     keys=keys_of(rows, ("record_key",)),
@@ -166,76 +169,12 @@ class ExpectKnownLogLinesParsed(DomainExpectation):
         return found
 
 
-class ExpectClientsMatchedAcrossSources(DomainExpectation):
-    """Clients seen in one source are found in the others: host names and client ids agree."""
-
-    thresholds: ClassVar[dict[str, float]] = {"unmatched_share": 0.05}
-
-    def findings(self, frame: pd.DataFrame) -> list[Finding]:
-        """One finding for each cluster with too many unmatched clients.
-
-        Undecided where only one kind of evidence speaks of clients: there is nothing to match.
-        """
-        if not frame.empty and len(_kinds(frame)) < 2:
-            return [self._unmatchable("", frame)]
-        found = []
-        for cluster, clients in frame.groupby("cluster"):
-            sources = _kinds(clients)
-            if len(sources) < 2:
-                found.append(self._unmatchable(str(cluster), clients))
-                continue
-            alone = clients[clients[[f"in_{s}" for s in sources]].sum(axis=1) == 1]
-            share = len(alone) / len(clients)
-            if share <= self.limit(clients.head(1), "unmatched_share").iloc[0]:
-                continue
-            found.append(
-                failure(
-                    cluster=str(cluster),
-                    topic="",
-                    group="",
-                    state="clients_unmatched",
-                    cause="names_do_not_agree",
-                    starts_at=instant(alone["first_seen_at"].min(), self.asked_at),
-                    ends_at=None,
-                    because=(
-                        f"{len(alone)} of {len(clients)} clients are seen in one source only "
-                        f"({', '.join(sources)} are collected): "
-                        "add alias rules to the settings."
-                    ),
-                    count=len(alone),
-                    keys=keys_of(alone, ("client_id", "host", "session")),
-                    clients=texts(alone["client_id"]),
-                )
-            )
-        return found
-
-    def _unmatchable(self, cluster: str, clients: pd.DataFrame) -> Finding:
-        # The cause is that of every check without this kind: one thing missing is one alert.
-        kinds = _kinds(clients)
-        needs = "logs" if "metrics" in kinds else "metrics"
-        return missing(
-            cluster=cluster,
-            cause=f"no_{needs}",
-            starts_at=self.asked_at,
-            because=f"Clients are seen in {' and '.join(kinds) or 'nothing'} only, so nothing can "
-            f"be matched. Collect {needs} of clients, or name `{needs}` under `not_collected` in "
-            "the policy file.",
-            needs=needs,
-        )
-
-
-def _kinds(clients: pd.DataFrame) -> list[str]:
-    """The kinds of evidence that speak of any of *clients*."""
-    return [kind for kind in ("logs", "metrics", "audits") if clients[f"in_{kind}"].any()]
-
-
-def gap_start(rows: pd.DataFrame, otherwise: datetime) -> datetime:
-    """The hour in which the first of the gaps *rows* began."""
-    first = rows["hour"].min()
-    try:
-        return datetime.strptime(first, "%Y-%m-%dT%H").replace(tzinfo=UTC)
-    except (TypeError, ValueError):
-        return otherwise
+def gap_sentence(kind: str, rows: pd.DataFrame) -> str:
+    """What is missing of *kind*: the last of the gaps *rows*."""
+    last = rows.sort_values("hour").iloc[-1]
+    more = f" ({number(len(rows), 'gap')} in the window)" if len(rows) > 1 else ""
+    what = str(last["missing"]).rstrip(".")
+    return f"Evidence of kind {kind} is missing: {last['source']}: {what}{more}."
 
 
 def _day(text: str) -> datetime:

@@ -129,6 +129,28 @@ def texts(values: Any) -> tuple[str, ...]:
     return first_keys(sorted({str(v) for v in values if v != "" and not pd.isna(v)}))
 
 
+def hour_start(text: Any, otherwise: datetime) -> datetime:
+    """When the hour of a partition begins, or *otherwise* where it is not an hour."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H").replace(tzinfo=UTC)
+    except (TypeError, ValueError):
+        return otherwise
+
+
+def not_collected(kind: str, said: str = "") -> str:
+    """The sentence for evidence that is not there; the same for all checks that need it."""
+    return (
+        f"{said or f'No {kind}'} were collected in the window. Collect them, or add `{kind}` to "
+        "`not_collected` in the policy file."
+    )
+
+
+def number(count: int, noun: str) -> str:
+    """`1 row`, `1,205 rows`."""
+    plural = "es" if noun.endswith(("ch", "s")) else "s"
+    return f"{count:,} {noun}{'' if count == 1 else plural}"
+
+
 def failure(**facts: Any) -> Finding:
     """A finding that something is wrong."""
     return Finding(outcome=Outcome.FAIL, **facts)

@@ -13,6 +13,7 @@ from expectations.domain.expectation import (
     instant,
     keys_of,
     missing,
+    number,
     texts,
 )
 from expectations.result import Finding
@@ -65,7 +66,7 @@ class ExpectBooksToBalance(_LedgerExpectation):
             "books_do_not_balance",
             "residual",
             "residual",
-            lambda n, where: f"{n} message(s) of {where} have no state, or two.",
+            lambda n, where: f"{number(n, 'message')} of {where}: no state, or two states.",
             loss=True,
         )
 
@@ -143,5 +144,5 @@ class ExpectRestartsToRedeliverFew(_LedgerExpectation):
             "redelivered",
             "restart",
             "redelivered",
-            lambda n, where: f"{n} record(s) of {where} were delivered again.",
+            lambda n, where: f"{number(n, 'record')} of {where} delivered again.",
         )

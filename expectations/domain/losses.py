@@ -32,10 +32,7 @@ class _ExpectNone(DomainExpectation):
             cause=row["cause"],
             starts_at=starts_at,
             ends_at=instant(row["ended_at"], starts_at),
-            because=(
-                f"{int(row['ids'])} message(s) of topic {row['topic']}"
-                f"{_for_group(row['group'])} {_WORDS[State(row['state'])]}: {row['because']}"
-            ),
+            because=_sentence(row),
             count=int(row["ids"]),
             keys=first_keys((f"incident {row['incident']}", *row["evidence"])),
             clients=texts(row["client_ids"]),
@@ -56,7 +53,7 @@ class ExpectNoUnaccountedMessage(_ExpectNone):
 
 
 class ExpectNoMessageLost(_ExpectNone):
-    """No message was lost before it was acknowledged without the application being told."""
+    """No message was lost before it was acknowledged."""
 
     states: ClassVar[tuple[State, ...]] = (
         State.LOST_UNACKED,
@@ -72,7 +69,7 @@ class ExpectNothingSkippedOrExpired(_ExpectNone):
 
 
 class ExpectNoMessageRejected(_ExpectNone):
-    """No send failed for good, though the application was told."""
+    """No send was refused for good."""
 
     states: ClassVar[tuple[State, ...]] = (State.REJECTED,)
 
@@ -85,9 +82,36 @@ _WORDS = {
     State.LOST_IN_CRASH: "were lost with their producer",
     State.SKIPPED_BY_CONSUMER: "were skipped",
     State.EXPIRED_BEFORE_READ: "were deleted before they were read",
-    State.REJECTED: "were refused, and the application was told",
+    State.REJECTED: "were refused",
 }
+_OF_SENDS = (*ExpectNoMessageLost.states, *ExpectNoMessageRejected.states)
+"""States in which the application may have been told by an error."""
 
 
-def _for_group(group: str) -> str:
-    return f" for group {group}" if group else ""
+def _sentence(row: dict[Any, Any]) -> str:
+    """What happened, whether the application knows, and why."""
+    ids, state = int(row["ids"]), State(row["state"])
+    clients = texts(row["client_ids"])
+    who = f" of {clients[0]}" if len(clients) == 1 else ""
+    group = f" for group {row['group']}" if row["group"] else ""
+    what = f"{ids} message{'' if ids == 1 else 's'}{who} on topic {row['topic']}{group}"
+    words = _WORDS[state].replace("were", "was").replace("are ", "is ") if ids == 1 else None
+    cause = _cause(row["because"]).rstrip(".")
+    return f"{what} {words or _WORDS[state]}.{_told(row, state)} Cause: {cause}."
+
+
+def _told(row: dict[Any, Any], state: State) -> str:
+    """Whether the application received an error, as the row has it."""
+    if state not in _OF_SENDS:
+        return ""
+    if row["told"] is True:
+        return " The application was told by an error."
+    if int(row["events"]) > 1:
+        return " The application was not told of all of them."
+    return " The application was not told."
+
+
+def _cause(because: str) -> str:
+    """The cause alone: an incident's sentence begins with the counts that were given already."""
+    counted, colon, cause = because.partition(": ")
+    return cause if colon and counted[:1].isdigit() else because

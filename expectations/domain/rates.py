@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import ClassVar
 
 import pandas as pd
@@ -10,20 +10,15 @@ import pandas as pd
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
+    hour_start,
     keys_of,
     missing,
+    not_collected,
     texts,
 )
 from expectations.result import Finding
 
 _KEY = ("client_id", "topic", "hour")
-_EXPLAINING = (
-    "retry_lines",
-    "expired_lines",
-    "failure_lines",
-    "errors_total",
-    "retries_total",
-)
 
 
 class _RateWithinBounds(DomainExpectation):
@@ -37,29 +32,41 @@ class _RateWithinBounds(DomainExpectation):
         """One finding for each client and topic; undecided where nothing was measured."""
         measured = frame[frame[self.column].notna()]
         if measured.empty:
-            return [missing_metrics(self.asked_at, f"No {self.name} was measured.")]
+            return [missing_metrics(frame, self.asked_at)]
         above = measured[measured[self.column] > self.limit(measured, self.column)]
+        place = ["cluster", "client_id", "hour"]
+        topics = set(above[above["topic"] != ""][place].itertuples(index=False, name=None))
+        # The rate of a client as a whole is that of its topics together: not another fact.
+        own = [
+            topic != "" or tuple(where) not in topics
+            for topic, *where in above[["topic", *place]].itertuples(index=False, name=None)
+        ]
+        above = above[pd.Series(own, index=above.index, dtype=bool)]
         return [
-            failure(
-                cluster=str(cluster),
-                topic=str(topic),
-                group="",
-                state=self.state,
-                cause=str(client) or "unknown client",
-                starts_at=_hour(rows["hour"].min()),
-                ends_at=None,
-                because=(
-                    f"{client or 'A client'} had a {self.name} of "
-                    f"{rows[self.column].max():.3g}/s"
-                    + (f" to topic {topic}" if topic else "")
-                    + f" in {len(rows)} hour(s), the last {rows['hour'].max()}."
-                ),
-                count=len(rows),
-                keys=keys_of(rows, _KEY),
-                clients=texts([client]),
-            )
+            self._finding(str(cluster), str(topic), str(client), rows)
             for (cluster, topic, client), rows in above.groupby(["cluster", "topic", "client_id"])
         ]
+
+    def _finding(self, cluster: str, topic: str, client: str, rows: pd.DataFrame) -> Finding:
+        hours = f"{len(rows)} hours, the last" if len(rows) > 1 else "the hour"
+        return failure(
+            cluster=cluster,
+            topic=topic,
+            group="",
+            state=self.state,
+            cause=client or "unknown client",
+            starts_at=hour_start(rows["hour"].min(), self.asked_at),
+            ends_at=None,
+            because=(
+                f"{client or 'A client without a name'} had a {self.name} of up to "
+                f"{rows[self.column].max():.3g}/s"
+                + (f" on topic {topic}" if topic else "")
+                + f" in {hours} {rows['hour'].max()}."
+            ),
+            count=len(rows),
+            keys=keys_of(rows, _KEY),
+            clients=texts([client]),
+        )
 
 
 class ExpectErrorRateWithinBounds(_RateWithinBounds):
@@ -80,61 +87,15 @@ class ExpectRetryRateWithinBounds(_RateWithinBounds):
     name: ClassVar[str] = "record-retry-rate"
 
 
-class ExpectFailedProduceRequestsExplained(DomainExpectation):
-    """Brokers count no failed produce request that no client's log or metric speaks of."""
-
-    thresholds: ClassVar[dict[str, float]] = {"failed_produce_requests": 0}
-
-    def findings(self, frame: pd.DataFrame) -> list[Finding]:
-        """One finding for each topic; undecided where brokers were not measured."""
-        failed = frame["failed_produce_requests_total"]
-        if not failed.notna().any():
-            return [missing_metrics(self.asked_at, "No FailedProduceRequests were measured.")]
-        above = frame[failed > self.limit(frame, "failed_produce_requests")]
-        spoken = frame[frame[list(_EXPLAINING)].fillna(0).sum(axis=1) > 0]
-        by_topic = set(spoken[["cluster", "topic", "hour"]].itertuples(index=False, name=None))
-        by_hour = set(spoken[["cluster", "hour"]].itertuples(index=False, name=None))
-        silent = [
-            (r.cluster, r.hour) not in by_hour
-            if r.topic == ""
-            else (r.cluster, r.topic, r.hour) not in by_topic
-            for r in above.itertuples()
-        ]
-        return [
-            failure(
-                cluster=str(cluster),
-                topic=str(topic),
-                group="",
-                state="failed_produce_unexplained",
-                cause="no_client_speaks_of_it",
-                starts_at=_hour(rows["hour"].min()),
-                ends_at=None,
-                because=(
-                    f"Brokers failed {rows['failed_produce_requests_total'].sum():.0f} produce "
-                    f"request(s)" + (f" to topic {topic}" if topic else "") + ", and no client's "
-                    "log or metric speaks of it: a client is not watched."
-                ),
-                count=len(rows),
-                keys=keys_of(rows, _KEY),
-            )
-            for (cluster, topic), rows in above[silent].groupby(["cluster", "topic"])
-        ]
-
-
-def missing_metrics(asked_at: datetime, said: str) -> Finding:
-    """The finding that metrics are not there."""
+def missing_metrics(frame: pd.DataFrame, asked_at: datetime) -> Finding:
+    """The finding that metrics are not there: those of producers, those of brokers, or both."""
+    of_clients = frame[["error_rate_per_s", "retry_rate_per_s"]].notna().any(axis=None)
+    of_brokers = frame["failed_produce_requests_total"].notna().any()
+    absent = "broker" if of_clients else "producer" if of_brokers else ""
     return missing(
         cluster="",
-        cause="no_metrics",
+        cause=f"no_{absent}_metrics" if absent else "no_metrics",
         starts_at=asked_at,
-        because=f"{said} Collect client and broker metrics, or name `metrics` under "
-        "`not_collected` in the policy file.",
+        because=not_collected("metrics", f"No metrics of {absent}s" if absent else "No metrics"),
         needs="metrics",
     )
-
-
-def _hour(text: str) -> datetime:
-    try:
-        return datetime.strptime(text, "%Y-%m-%dT%H").replace(tzinfo=UTC)
-    except ValueError:
-        return datetime.fromtimestamp(0, UTC)

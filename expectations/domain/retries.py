@@ -7,7 +7,14 @@ from typing import ClassVar
 
 import pandas as pd
 
-from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of, texts
+from expectations.domain.expectation import (
+    DomainExpectation,
+    failure,
+    instant,
+    keys_of,
+    number,
+    texts,
+)
 from expectations.result import Finding
 
 SHARE = 0.75
@@ -55,7 +62,7 @@ class ExpectRetriesNotAboutToRunOut(DomainExpectation):
         clients = texts(chains["client_id"])
         who = clients[0] if len(clients) == 1 else f"{len(clients) or 'some'} producers"
         verb = "retries" if len(clients) == 1 else "retry"
-        where = f"topic {topic}" if topic else "brokers that do not take them"
+        where = f"on topic {topic}" if topic else "to brokers that do not answer"
         return failure(
             cluster=cluster,
             topic=topic,
@@ -68,7 +75,7 @@ class ExpectRetriesNotAboutToRunOut(DomainExpectation):
             keys=keys_of(chains, _KEY),
             clients=clients,
             because=(
-                f"{who} {verb} {len(chains)} batch(es) to {where} on {error}"
+                f"{who} {verb} {number(len(chains), 'batch')} {where} ({error})"
                 f"{_stake(chains)}; {self._left(chains)}."
             ),
         )
@@ -84,10 +91,10 @@ class ExpectRetriesNotAboutToRunOut(DomainExpectation):
             said.append(f"the first may be given up {when}")
         attempts = chains["attempts_left"].min()
         if pd.notna(attempts):
-            said.append(f"{int(attempts)} attempt(s) left at the lowest")
+            said.append(f"{number(int(attempts), 'attempt')} left at the lowest")
         return ", ".join(said)
 
 
 def _stake(chains: pd.DataFrame) -> str:
     records = chains["records_at_stake"].sum(min_count=1)
-    return "" if pd.isna(records) else f", {int(records)} record(s) at stake"
+    return "" if pd.isna(records) else f", {number(int(records), 'record')} at stake"

@@ -89,7 +89,8 @@ def _attempt(
         )
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or error
-        return f"did not answer: {reason or type(error).__name__}", True, None
+        said = str(getattr(reason, "strerror", None) or reason) or type(error).__name__
+        return f"did not answer: {said.lower()}", True, None
 
 
 def _asked(retry_after: str | None) -> float | None:

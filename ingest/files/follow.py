@@ -43,6 +43,9 @@ class Follower:
         """Found at the last looks; whoever reports them empties the list."""
         self.notes: dict[str, str] = {}
         """Path to what a person should know of it."""
+        self._closed: dict[str, str] = {}
+        """Path that cannot be opened, and why."""
+        self._unmatched: set[str] = set()
         self._lake: Lake | None = None
         self._streams: dict[Key, Stream] = {}
         self._tracks: dict[str, Track] = {}
@@ -92,7 +95,10 @@ class Follower:
 
     def _present(self) -> dict[Key, tuple[str, os.stat_result]]:
         present: dict[Key, tuple[str, os.stat_result]] = {}
-        for path in expand(self.patterns, self.rotated):
+        self._closed = {}
+        named = {pattern: expand([pattern], self.rotated) for pattern in self.patterns}
+        self._unmatched = {pattern for pattern, paths in named.items() if not paths}
+        for path in dict.fromkeys(path for paths in named.values() for path in paths):
             if path.endswith(UNREADABLE):
                 self.notes[path] = "compressed in a way that is not read; use gzip"
                 continue
@@ -109,9 +115,8 @@ class Follower:
         except FileNotFoundError:
             return None
         except OSError as error:
-            self.notes[path] = f"cannot be opened: {error.strerror}"
+            self._closed[path] = f"cannot be opened: {error.strerror}"
             return None
-        self.notes.pop(path, None)
         known = self._streams.get(stream.key)
         if known is not None:  # renamed between the look and the opening
             stream.content.close()
@@ -283,6 +288,11 @@ class Follower:
             if size is not None and stream.track is not None:
                 total += max(0, size - stream.track.read_to)
         return total
+
+    def unread(self) -> tuple[str, ...]:
+        """Patterns that match no file, and files that cannot be opened, at the last look."""
+        nothing = [f"{p}: matches no file" for p in self.patterns if p in self._unmatched]
+        return (*nothing, *(f"{path}: {why}" for path, why in sorted(self._closed.items())))
 
     def progress(self) -> tuple[int, int]:
         """How many texts are known, and how many bytes of them have been read."""

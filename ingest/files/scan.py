@@ -18,15 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acktrail.evidence import EVIDENCE
-from acktrail.logtext import (
+from acktrail.logs.prefilter import EVIDENCE
+from acktrail.logs.records import (
     MAX_LINE_BYTES,
     MAX_RECORD_BYTES,
     MAX_RECORD_LINES,
     Joiner,
-    has_header,
-    unwrap,
 )
+from acktrail.logs.wrapping import has_header, unwrap
 
 _PIECE = 16 * 1024
 _NEAR = 8

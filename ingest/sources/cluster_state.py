@@ -15,7 +15,7 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import CLUSTER_CONFIGS, CLUSTER_STATES, GROUP_OFFSETS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
-from acktrail.redact import redact
+from acktrail.logs.redact import redact
 from acktrail.settings.sources import ClusterStateSource, SourceSettings
 from ingest.cluster_view import ClusterView, PartitionState
 from ingest.kafka_access import client_config
@@ -107,7 +107,7 @@ class ClusterStates:
         self, view: ClusterView, groups: list[str], states: list[PartitionState]
     ) -> Iterator[dict[str, Any]]:
         ids = {state.topic: state.topic_id for state in states}
-        for commit in view.commits(groups):
+        for commit in view.commits(groups, states):
             if commit.topic not in ids:
                 continue
             yield {
@@ -144,10 +144,11 @@ class ClusterStates:
         """Nothing is kept for a batch."""
 
     def health(self) -> Health:
-        """Seconds since the last snapshot, and what could not be asked."""
+        """Seconds since the last snapshot, what could not be asked, topics that do not exist."""
+        missing = self._view.missing if self._view is not None else ()
         last = self._positions.get(CLUSTER_STATES.name)
         lag = None if last is None else self._clock() - last / 1000
-        return Health(lag=lag, lag_unit="s", notes=self._notes)
+        return Health(lag=lag, lag_unit="s", notes=self._notes, unread=missing, once_fails=True)
 
     def close(self) -> None:
         """Let go of the connections."""

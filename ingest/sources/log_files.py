@@ -15,12 +15,13 @@ from acktrail.contracts.arrow import columns, no_rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
-from acktrail.logtext import MAX_LINE_BYTES, may_be_evidence
+from acktrail.logs.prefilter import marker_of, may_be_evidence
+from acktrail.logs.records import MAX_LINE_BYTES
 from acktrail.settings.sources import LogFilesSource, SourceSettings
 from ingest.files.follow import Follower
 from ingest.files.scan import Kept, Scan, scan_block
 from ingest.files.stream import Stream
-from ingest.log_rows import clean_text, marker_of
+from ingest.log_rows import clean_text
 from ingest.registry import Surroundings
 from ingest.shipped import moment
 from ingest.source import Batch, Health
@@ -95,7 +96,8 @@ class LogFiles:
             float(self._follower.lag()),
             "bytes",
             (*notes, *self._gap_notes[-5:]),
-            f"{files} files, {read} bytes",
+            f"{files} {'file' if files == 1 else 'files'}, {read} bytes",
+            self._follower.unread(),
         )
 
     def close(self) -> None:

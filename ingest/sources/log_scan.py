@@ -259,8 +259,9 @@ class LogScanner:
         self._uncommitted.pop(id(batch), None)
 
     def health(self) -> Health:
-        """What could not be asked."""
-        return Health(notes=self._notes)
+        """What could not be asked, and topics that do not exist."""
+        missing = self._view.missing if self._view is not None else ()
+        return Health(notes=self._notes, unread=missing, once_fails=True)
 
     def close(self) -> None:
         """Let go of the connections."""

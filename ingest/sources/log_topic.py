@@ -7,7 +7,6 @@ position. What retention deleted before it was read is counted.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -20,16 +19,15 @@ from acktrail.contracts.arrow import columns, no_rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import ConfigError, SourceUnavailable
 from acktrail.lake import Lake, Position
+from acktrail.logs.prefilter import marker_of
 from acktrail.settings.sources import LogTopicSource, SourceSettings
 from ingest.cluster_view import ClusterView, PartitionState
-from ingest.kafka_access import client_config, explained
-from ingest.log_rows import clean_text, marker_of
+from ingest.kafka_access import Listener, client_config, explained, open_consumer
+from ingest.log_rows import clean_text
 from ingest.registry import Surroundings
 from ingest.shipped import read_shipped
 from ingest.shipped_records import Joined, PartitionLines
 from ingest.source import Batch, Health
-
-log = logging.getLogger(__name__)
 
 CONSUMED_AT_ONCE = 5_000
 CONSUME_S = 0.5
@@ -71,11 +69,12 @@ class LogTopic:
         self._lake: Lake | None = None
         self._view: ClusterView | None = None
         self._consumer: Consumer | None = None
+        self._heard = Listener()
         self._parts: dict[tuple[str, int], PartitionLines] = {}
         self._ids: dict[tuple[str, int], str] = {}
         self._ends: dict[tuple[str, int], int] = {}
         self._next_look = 0.0
-        self._last_poison = ""
+        self._poison = ""
         self._expired: list[Batch] = []
 
     def open(self, lake: Lake) -> None:
@@ -83,14 +82,15 @@ class LogTopic:
         self.close()
         self._lake = lake
         self._view = ClusterView(self._config, self._settings.timeout_s)
-        self._consumer = Consumer(_reader_config(self._config, self.name), logger=log)
+        self._heard = Listener()
+        self._consumer = open_consumer(_reader_config(self._config, self.name), self._heard)
         self._look()
 
     def poll(self, timeout_s: float) -> Iterator[Batch]:
         """Lines that came, as records, one batch per partition."""
         expired, self._expired = self._expired, []
         yield from expired
-        if self._clock() >= self._next_look and not self._once:
+        if self._look_due():
             self._look()
         while True:
             came = self._consume(timeout_s)
@@ -100,9 +100,13 @@ class LogTopic:
                 return
             # With --once a poll that gives nothing is the end: not while the topic's end is ahead.
             if not came:
-                raise SourceUnavailable(
-                    f"{self.name}: the topic's end was not reached; nothing came."
-                )
+                said = SourceUnavailable("The topic's end was not reached; nothing came.")
+                lost = self._heard.last is not None
+                raise explained(self.name, said, heard=self._heard) if lost else said
+
+    def _look_due(self) -> bool:
+        """Every minute; and when no broker is connected, which a consumer does not raise."""
+        return not self._once and (self._heard.all_down or self._clock() >= self._next_look)
 
     def _batches(self) -> Iterator[Batch]:
         drained = self._drained()
@@ -116,11 +120,12 @@ class LogTopic:
         """The lake has it: nothing is kept for it here."""
 
     def health(self) -> Health:
-        """Messages not yet handed over, and the last one that could not be read."""
+        """Messages not yet handed over, topics that do not exist, what could not be read."""
         lag = sum(max(0, end - self._parts[p].next) for p, end in self._ends.items())
-        notes = (self._last_poison,) if self._last_poison else ()
+        missing = self._view.missing if self._view is not None else ()
+        notes = (*missing, self._poison) if self._poison else missing
         position = ", ".join(f"{t}-{p}@{part.next}" for (t, p), part in self._parts.items())
-        return Health(float(lag), "messages", notes, position)
+        return Health(float(lag), "messages", notes, position, missing, once_fails=True)
 
     def close(self) -> None:
         """Leave the cluster."""
@@ -137,6 +142,7 @@ class LogTopic:
         assert self._lake is not None, "open() comes first"
         assert self._consumer is not None, "open() comes first"
         states = self._view.partitions(self._settings.topics)
+        self._heard.answered()
         self._next_look = self._clock() + LOOK_S
         fresh = [s for s in states if (s.topic, s.partition) not in self._parts]
         known = self._lake.positions(LOG_RECORDS, [self._app_id(_file_id(s)) for s in fresh])
@@ -185,7 +191,7 @@ class LogTopic:
             try:
                 messages = self._consumer.consume(CONSUMED_AT_ONCE, min(timeout_s, CONSUME_S))
             except KafkaException as error:
-                raise explained(f"the topics of {self.name}", error) from None
+                raise explained(f"the topics of {self.name}", error, heard=self._heard) from None
             came = [self._take(message) for message in messages]
             if any(came) or time.monotonic() >= until:
                 return any(came)
@@ -205,8 +211,11 @@ class LogTopic:
                 return False  # librdkafka asks for a coordinator; we need none
             raise explained(f"{topic}-{partition}", KafkaException(error), "Read on the topic")
         line = read_shipped(message.value(), self._settings.shape)
-        if line is None:
-            self._last_poison = f"{topic}-{partition}@{offset}: not {self._settings.shape} JSON"
+        if line is None and not self._poison:
+            self._poison = (
+                f"Messages that are not {self._settings.shape} JSON are dropped and counted; "
+                f"the first is at {topic}-{partition}, offset {offset}."
+            )
         stamp = message.timestamp()[1] / 1000
         self._parts[place].add(int(offset or 0), line, self._clock(), stamp)
         return True

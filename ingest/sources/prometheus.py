@@ -6,7 +6,6 @@ ended `late_s` ago, so that samples under way are not missed; the next begins wh
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -16,19 +15,18 @@ from acktrail.errors import ConfigError, RangeTooLarge
 from acktrail.lake import Lake, Position
 from acktrail.metricnames import name_pattern, read_name
 from acktrail.settings.sources import PrometheusSource, SourceSettings
+from ingest.absent_metrics import absent_sides, named_but_absent
 from ingest.http_access import HttpAccess
 from ingest.prometheus import Prometheus, Series, selector
 from ingest.registry import Surroundings
 from ingest.samples import SeriesSamples, sample_rows
 from ingest.source import Batch, Health
 
-log = logging.getLogger(__name__)
-
 MANY_SAMPLES = 200_000
 """A window that gave more is followed by a shorter one: batches stay bounded."""
 SHORTEST_MS = 1_000
 ABSENT_MS = 300_000
-"""A configured metric without a sample for so long has no series: a server's own look-back."""
+"""A metric without a sample for so long has no series: a server's own look-back."""
 
 
 def build(settings: SourceSettings, surroundings: Surroundings) -> PrometheusSamples:
@@ -57,10 +55,9 @@ class PrometheusSamples:
         self._window_ms = int(settings.window_s * 1000)
         self._position: int | None = None
         self._next_poll = 0.0
-        self._absent: tuple[str, ...] = ()
         self._last_seen: dict[str, int] = {}
-        self.empty_metrics = 0
-        """Configured metrics without a sample for ABSENT_MS."""
+        self._read_from: int | None = None
+        """Where the first range began that was read since the start."""
 
     def open(self, lake: Lake) -> None:
         """Go on where the lake says the last range ended."""
@@ -93,6 +90,7 @@ class PrometheusSamples:
                     raise
                 self._window_ms = max(SHORTEST_MS, self._window_ms // 2)
                 continue
+            self._read_from = start if self._read_from is None else self._read_from
             batch = self._batch(series, Position(self.app_id, began, reached))
             self._position = reached
             yield batch
@@ -123,7 +121,6 @@ class PrometheusSamples:
                 newest = max(one.samples[-1][0], self._last_seen.get(meaning.name, 0))
                 self._last_seen[meaning.name] = newest
                 kept.append(SeriesSamples(metric, labels, labels.get("instance"), one.samples))
-        self._report_absent(position)
         if received > MANY_SAMPLES:
             self._window_ms = max(SHORTEST_MS, self._window_ms // 2)
         read_at = datetime.fromtimestamp(self._now(), UTC)
@@ -135,21 +132,27 @@ class PrometheusSamples:
             dropped={"not_configured": dropped} if dropped else {},
         )
 
-    def _report_absent(self, position: Position) -> None:
-        """A configured metric without a series is one of the notes."""
-        since = position.reached - ABSENT_MS
-        absent = tuple(m for m in self._settings.metrics if self._last_seen.get(m, 0) <= since)
-        self._absent = absent
-        self.empty_metrics = len(absent)
+    def _absent(self) -> tuple[str, ...]:
+        """Notes on metrics without a series; none before enough was read to know."""
+        if self._position is None or self._read_from is None or not self._next_poll:
+            return ()  # nothing was read yet, or the history is still being read
+        since = self._position - ABSENT_MS
+        if self._read_from > since:
+            return ()
+        seen = {name for name, at in self._last_seen.items() if at > since}
+        wanted = self._settings.metrics
+        notes = absent_sides(wanted, seen)
+        if "metrics" in self._settings.model_fields_set and not notes:
+            notes = named_but_absent(wanted, seen)
+        return notes
 
     def committed(self, batch: Batch) -> None:
         """Nothing is kept for a batch."""
 
     def health(self) -> Health:
-        """Seconds between now and the end of what was read; the metrics nobody has."""
+        """Seconds between now and the end of what was read; metrics that are missing."""
         lag = None if self._position is None else self._now() - self._position / 1000
-        notes = (f"no series for: {', '.join(self._absent)}",) if self._absent else ()
-        return Health(lag=lag, lag_unit="s", notes=notes)
+        return Health(lag=lag, lag_unit="s", notes=self._absent())
 
     def close(self) -> None:
         """Let go of the connections."""

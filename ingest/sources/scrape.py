@@ -19,10 +19,10 @@ from acktrail.contracts.bronze import METRIC_SAMPLES
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
 from acktrail.metricnames import read_name
-from acktrail.redact import redact
 from acktrail.settings.sources import ScrapeSource, SourceSettings
+from ingest.absent_metrics import named_but_absent
 from ingest.exposition import Exposition, read_text
-from ingest.http_access import HttpAccess
+from ingest.http_access import HttpAccess, why
 from ingest.jolokia import read_answers, read_requests
 from ingest.registry import Surroundings
 from ingest.samples import SeriesSamples, failed_target, sample_rows
@@ -106,10 +106,15 @@ class Scraper:
         return Batch(METRIC_SAMPLES, made, (position,), made.num_rows + sum(kept.values()), kept)
 
     def _report(self, answers: list[_Answer], seen: set[str]) -> None:
-        notes = [f"{a.instance}: {a.error}" for a in answers if a.error is not None]
-        absent = [name for name in self._settings.metrics if name not in seen]
-        if absent:
-            notes.append(f"no series for: {', '.join(absent)}")
+        notes = [f"No metrics from {a.instance}: {a.error}." for a in answers if a.error]
+        empty = [a.instance for a in answers if a.exposition and not a.exposition.samples]
+        if empty:
+            notes.append(
+                f"{', '.join(empty)}: the answer has none of the metrics that we read. "
+                "Does the exporter keep kafka.producer and kafka.server beans?"
+            )
+        if "metrics" in self._settings.model_fields_set and not notes:
+            notes += named_but_absent(self._settings.metrics, seen)
         self._notes = tuple(notes)
 
     def _ask(self, target: str) -> _Answer:
@@ -125,7 +130,7 @@ class Scraper:
             raise
         except Exception as error:
             # One target's trouble, whatever it is, is a gap in its series and nobody else's.
-            return _Answer(instance, at_ms, None, _shown(error))
+            return _Answer(instance, at_ms, None, why(error))
         return _Answer(instance, at_ms, exposition, "; ".join(wrong)[:500] or None)
 
     def _fetch(self, target: str) -> bytes:
@@ -144,27 +149,23 @@ class Scraper:
                 **arguments,
             ) as answer:
                 if answer.status_code != 200:
-                    raise OSError(f"HTTP status {answer.status_code}")
+                    raise OSError(f"HTTP {answer.status_code} {answer.reason}".rstrip())
                 body = bytearray()
                 for chunk in answer.iter_content(65_536):
                     body += chunk
                     if len(body) > MOST_BYTES:
                         raise OSError(f"the answer is longer than {MOST_BYTES} bytes")
                     if time.monotonic() > deadline:
-                        raise TimeoutError(f"no whole answer in {self._settings.timeout_s} s")
+                        raise OSError(f"no whole answer in {self._settings.timeout_s:g} s")
                 return bytes(body)
 
     def committed(self, batch: Batch) -> None:
         """Nothing is kept for a batch."""
 
     def health(self) -> Health:
-        """Seconds since the last round, targets that failed, metrics nobody has."""
+        """Seconds since the last round, targets that failed or gave nothing."""
         lag = None if self._position is None else self._clock() - self._position / 1000
         return Health(lag=lag, lag_unit="s", notes=self._notes)
 
     def close(self) -> None:
         """Nothing is kept open between rounds."""
-
-
-def _shown(error: Exception) -> str:
-    return redact(f"{type(error).__name__}: {error}"[:500])

@@ -58,6 +58,7 @@ class VerifiableFiles:
         self._scope = f"verifiable/{self._cluster}/{self.name}"
         self._follower = Follower(settings.paths, AUDIT_REPORTS, self._scope)
         self._readings: dict[Key, _Reading] = {}
+        self._looked = False
 
     def open(self, lake: Lake) -> None:
         """Learn from the lake how far each file was read, as files are met."""
@@ -66,7 +67,7 @@ class VerifiableFiles:
 
     def poll(self, timeout_s: float) -> Iterator[Batch]:  # noqa: ARG002 - never waits
         """What the files have gained, in whole lines."""
-        for stream in self._follower.look(self._clock()):
+        for stream in self._look():
             for _ in range(BLOCKS_IN_TURN):
                 block = stream.read(BLOCK)
                 batch = self._next(stream, block)
@@ -75,14 +76,27 @@ class VerifiableFiles:
                 if batch is None or len(block) < BLOCK:
                     break
 
+    def _look(self) -> list[Stream]:
+        self._looked = True
+        return self._follower.look(self._clock())
+
     def committed(self, batch: Batch) -> None:
         """The lake has it."""
         self._follower.committed(batch.positions)
 
     def health(self) -> Health:
-        """Bytes not yet read."""
+        """Bytes not yet read, and what a person should know."""
+        if not self._looked:
+            self._look()
+        files, read = self._follower.progress()
         notes = [f"{path}: {note}" for path, note in self._follower.notes.items()]
-        return Health(float(self._follower.lag()), "bytes", tuple(notes))
+        return Health(
+            float(self._follower.lag()),
+            "bytes",
+            tuple(notes),
+            f"{files} {'file' if files == 1 else 'files'}, {read} bytes",
+            self._follower.unread(),
+        )
 
     def close(self) -> None:
         """Close all files."""

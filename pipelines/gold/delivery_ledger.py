@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from acktrail.aliases import Aliases, named_session
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.gold import DELIVERY_LEDGER
 from acktrail.contracts.vocabulary import Tier
@@ -16,7 +17,6 @@ from pipelines.arrow_rows import Row, by_key, rows_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.ledger_rows import evidence_rows, in_buckets
 from pipelines.job import Options
-from pipelines.reading.aliases import Aliases, named_session
 from pipelines.rules.accounts import account_block
 from pipelines.rules.bitmaps import union
 from pipelines.rules.block import PRODUCER_TIERS, Block, Placed

@@ -41,6 +41,7 @@ def topic_of(rows: Iterable[Row]) -> TopicEvidence:
                 row["part"],
                 row["first"],
                 row["last"],
+                row["at_ms"],
                 row["until_ms"],
             )
             at = consumed.setdefault(row["group"], {}).setdefault(partition, [])

@@ -159,7 +159,7 @@ def _offsets(inputs: Mapping[str, DataFrame]) -> DataFrame:
         F.col("last_offset").alias("last"),
         F.coalesce("began_ms", "reported_ms").alias("at_ms"),
         F.coalesce("ended_ms", "reported_ms").alias("until_ms"),
-        F.coalesce("assignment", F.lit(0)).alias("block"),
+        F.col("assignment").alias("block"),
         F.col("closed").alias("flag"),
     )
 

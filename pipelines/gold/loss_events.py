@@ -20,7 +20,7 @@ from pipelines.gold.loss_facts import EVENTS, fact_rows, ms, shaped
 from pipelines.job import Evidence, Options
 from pipelines.rules.accounts import LOG, Finding, unpack_findings
 from pipelines.rules.causes import LOSSES, WINDOW_MS, Fact, Loss, cause_of
-from pipelines.rules.reasons import CLAUSES, Reason
+from pipelines.rules.reasons import with_ground
 from pipelines.spark_schema import loose
 
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(LOSS_EVENTS)])
@@ -180,7 +180,7 @@ def _losses(accounts: list[Row], facts: Facts) -> Iterator[dict[str, Any]]:
             "told": finding.told,
             "cause": found.cause.value,
             "confidence": found.confidence.value,
-            "because": f"{found.because} ({CLAUSES[Reason(finding.reason)]})",
+            "because": with_ground(found.cause, found.because, finding.reason),
             "evidence": list(found.evidence),
             "reason": finding.reason,
             "error": finding.error or None,

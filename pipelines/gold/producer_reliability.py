@@ -18,6 +18,7 @@ _LOST = (
     State.UNACCOUNTED.value,
 )
 _FAILED = ("send_failed", "fatal_sequence", "dropped_at_close")
+_COUNTED = ("retry_lines", "expired_lines", "expired_batches", "failure_lines")
 _MEASURED = {
     # column: (metric, how its samples of an hour become one number)
     "error_rate_per_s": ("record-error-rate", "highest"),
@@ -49,7 +50,7 @@ def hours_with_news(evidence: Evidence) -> frozenset[str]:
 def join_evidence(
     inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, _options: Options
 ) -> DataFrame:
-    """One row per client, topic and hour that anything is known of."""
+    """One row per client, topic and hour of which clients, audits or brokers report anything."""
     own = [
         _metrics(_in_hours(inputs["client_metrics"], keys)),
         _lines(_in_hours(inputs["producer_events"], keys)),
@@ -59,12 +60,32 @@ def join_evidence(
     for frame in own[1:]:
         rows = rows.unionByName(frame, allowMissingColumns=True)
     together = rows.groupBy(*_KEY).agg(*_combined())
-    brokers = _in_hours(inputs["broker_metrics"], keys)
+    return _beside_brokers(together, _in_hours(inputs["broker_metrics"], keys))
+
+
+def _beside_brokers(clients: DataFrame, brokers: DataFrame) -> DataFrame:
+    """*clients* with what brokers count of their topics.
+
+    A topic without a client, and all topics together, have a row without a client id: what
+    brokers count of the whole cluster is never put beside one client.
+    """
+    topics = _failed_requests(brokers.where(F.coalesce("topic", F.lit("")) != ""))
+    beside = clients.join(topics, ["cluster", "topic", "hour"], "full")
+    named = beside.withColumn("client_id", F.coalesce("client_id", F.lit("")))
+    whole = (
+        _failed_requests(brokers.where(F.coalesce("topic", F.lit("")) == ""))
+        .withColumnRenamed("failed_produce_requests_total", "failed_in_all")
+        .join(_produce_errors(brokers), ["cluster", "hour"], "full")
+        .select("cluster", "hour", "failed_in_all", "produce_errors_total")
+        .withColumns({"client_id": F.lit(""), "topic": F.lit("")})
+    )
+    failed = F.coalesce("failed_produce_requests_total", "failed_in_all")
+    lines = {name: F.coalesce(name, F.lit(0)) for name in _COUNTED}
     return (
-        together.join(_failed_requests(brokers), ["cluster", "topic", "hour"], "left")
-        .join(_cluster_wide(brokers), ["cluster", "hour"], "left")
-        .withColumn("produce_errors_total", F.when(F.col("topic") == "", F.col("produce_errors")))
-        .drop("produce_errors")
+        named.join(whole, list(_KEY), "full")
+        .withColumns({"failed_produce_requests_total": failed, **lines})
+        .drop("failed_in_all")
+        .join(_below_min_isr(brokers), ["cluster", "hour"], "left")
     )
 
 
@@ -130,10 +151,7 @@ def _audits(ledger: DataFrame, keys: frozenset[str] | None) -> DataFrame:
 def _combined() -> list[Column]:
     """Each column comes from one of the frames only, so that any way to add them will do."""
     whole = [F.max(name).alias(name) for name in _MEASURED]
-    counted = [
-        F.coalesce(F.sum(name), F.lit(0)).alias(name)
-        for name in ("retry_lines", "expired_lines", "expired_batches", "failure_lines")
-    ]
+    counted = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _COUNTED]
     audited = ("sent", "acked", "lost", "duplicated", "out_of_order")
     return [
         *whole,
@@ -146,21 +164,26 @@ def _combined() -> list[Column]:
 
 
 def _failed_requests(brokers: DataFrame) -> DataFrame:
-    """Per topic, and for all topics together where none is named: the two are never added."""
+    """Growth of the failed produce requests of each topic, all brokers together."""
     failed = brokers.where(F.col("metric") == "failed-produce-requests-total")
     return failed.groupBy("cluster", _named("topic"), "hour").agg(
         F.sum("increase").alias("failed_produce_requests_total")
     )
 
 
-def _cluster_wide(brokers: DataFrame) -> DataFrame:
+def _produce_errors(brokers: DataFrame) -> DataFrame:
     errors = (
         (F.col("metric") == "request-errors-total")
         & (F.col("request") == "Produce")
         & (F.col("error") != "NONE")
     )
-    below = F.col("metric") == "under-min-isr-partitions"
-    return brokers.groupBy("cluster", "hour").agg(
-        F.sum(F.when(errors, F.col("increase"))).alias("produce_errors"),
-        F.max(F.when(below, F.col("value"))).alias("under_min_isr_max"),
+    return (
+        brokers.where(errors)
+        .groupBy("cluster", "hour")
+        .agg(F.sum("increase").alias("produce_errors_total"))
     )
+
+
+def _below_min_isr(brokers: DataFrame) -> DataFrame:
+    below = brokers.where(F.col("metric") == "under-min-isr-partitions")
+    return below.groupBy("cluster", "hour").agg(F.max("value").alias("under_min_isr_max"))

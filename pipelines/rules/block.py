@@ -169,6 +169,22 @@ class Presence:
                 listed.setdefault(placed.partition, []).append((ids[kept], low[kept]))
         return {partition: in_offset_order(found) for partition, found in listed.items()}
 
+    def received(self, group: str) -> dict[int, Longs]:
+        """Per partition, the offsets that *group* received and that are still in the log."""
+        listed: dict[int, list[Longs]] = {}
+        wanted = {id(p.part) for p in self._block.placed(Tier.DELIVERED, group)}
+        for placed, void in self._kept:
+            if id(placed.part) not in wanted:
+                continue
+            ids, low, _ = placed.part.places()
+            if placed.part.runs.offsets is None:  # where a scan found them
+                low = np.where(
+                    self.places.partition[ids] == placed.partition, self.places.low[ids], -1
+                )
+            kept = low >= 0 if void is None else (low >= 0) & ~void[ids]
+            listed.setdefault(placed.partition, []).append(low[kept])
+        return {number: np.concatenate(found) for number, found in listed.items()}
+
 
 def steps_back_of_runs(placed: tuple[Placed, ...]) -> int:
     """Steps back in offset order, from runs whose offsets are known and do not overlap."""

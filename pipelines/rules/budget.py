@@ -212,11 +212,17 @@ def _burning(chain: Chain, by: str) -> str:
         return f"{what}; batches for it wait without a retry line"
     if first.kind == QUEUE_TIME:
         return f"batches waited {(last.elapsed_ms or 0) / 1000:.0f} s before their first send"
-    what = f"{where}: {last.error or 'an error'}, {len(chain.signs)} retries in {seconds:.0f} s"
+    what = f"{where}: {last.error or 'an error'}, {_retried(len(chain.signs), seconds)}"
     left = finite_attempts(chain)
     if left is not None:
         of = f" of {chain.retries}" if chain.retries is not None else ""
         what += f", {left}{of} attempts left"
     if by == UNKNOWN:
         return f"{what}; when it ends is not known"
-    return f"{what}; {'attempts' if by == ATTEMPTS else 'time'} will end first"
+    ends = "retries will be used up" if by == ATTEMPTS else "delivery.timeout.ms will expire"
+    return f"{what}; {ends} first"
+
+
+def _retried(count: int, seconds: float) -> str:
+    retries = "1 retry" if count == 1 else f"{count} retries"
+    return f"{retries} so far" if seconds < 1 else f"{retries} in {seconds:.0f} s"

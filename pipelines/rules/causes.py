@@ -302,10 +302,16 @@ def consumer_reset(loss: Loss) -> Explained | None:
     return Explained(
         Cause.CONSUMER_RESET,
         Confidence.EXACT if said else Confidence.SAME_CLIENT,
-        f"a member of {loss.group} moved from below {loss.finding.first_offset} to above "
-        f"{loss.finding.last_offset} of {_place(loss)}",
+        f"a member of {loss.group} jumped over {_offsets(loss)} of {_place(loss)}",
         _keys(said),
     )
+
+
+def _offsets(loss: Loss) -> str:
+    first, last = loss.finding.first_offset, loss.finding.last_offset
+    if first is None:
+        return "its offset"
+    return f"offset {first}" if first == last else f"offsets {first} to {last}"
 
 
 def commit_before_processing(loss: Loss) -> Explained | None:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from acktrail.aliases import host_of
 from acktrail.contracts.vocabulary import Tier
+from acktrail.logs.errors import retriable
 from acktrail.wire import Report, report_of_row
-from pipelines.reading.aliases import host_of
-from pipelines.reading.errors import retriable
 from pipelines.rules.audit_trail import Audits
 from pipelines.rules.budget import Budget, budgets_of
 from pipelines.rules.error_counter import CounterSample
@@ -299,6 +299,9 @@ _ALIASES: Final = {
     "queue.buffering.max.ms": "linger.ms",
 }
 """librdkafka's own names."""
+VERSION: Final = "client.version"
+INVENTORY_NAMES: Final = (*SETTINGS, *_ALIASES, VERSION)
+"""What `[inventory]` can say of a client."""
 
 
 def read_settings(

@@ -100,9 +100,10 @@ def _by_audit(chain: Chain, audits: Audits) -> Ending | None:
     if bool(fates.acked) == bool(fates.failed):
         return None  # some of both: which batch was which cannot be told
     at = datetime.fromtimestamp(min(fates.until_ms, batch.over_ms) / 1000, UTC)
-    what = f"the audit has all {fates.acked} records of then acknowledged"
-    if fates.failed:
-        what = f"the audit has {fates.failed} records of then failed, none acknowledged"
+    fate = f"{fates.failed} records in flight at that time failed"
+    if fates.acked:
+        fate = f"{fates.acked} records in flight at that time were acknowledged"
+    what = f"audit: all {fate}"
     return Ending(at, EXHAUSTED if fates.failed else RECOVERED, what, fates.evidence)
 
 

@@ -41,10 +41,12 @@ class Consumed:
     """A range of offsets that a group's member has read."""
 
     reporter: str
-    assignment: int
+    assignment: int | None
+    """How many times the partition had been assigned to the reporter; None: not known."""
     part: int
     first: int
     last: int
+    began_ms: int
     ended_ms: int
 
 

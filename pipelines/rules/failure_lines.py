@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from pipelines.reading.pairing import RetryLines
+from acktrail.logs.pairing import RetryLines
 from pipelines.rules.backoff import request_timeout_ms
 from pipelines.rules.chains import Chain
 from pipelines.rules.ended import EXHAUSTED, RECOVERED, Ending

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import groupby, pairwise
 
 import numpy as np
 
 from acktrail.contracts.vocabulary import State, Tier
-from pipelines.rules.bitmaps import Mask
+from pipelines.rules.bitmaps import Longs, Mask
 from pipelines.rules.block import Block, Places, Presence
 from pipelines.rules.ends import proven_end
 from pipelines.rules.evidence import (
@@ -35,14 +36,20 @@ def judge_group(
     stored = log.having(State.DELIVERED) & (verdicts.state == UNDECIDED)
     if stored.any():
         evidence = topic.groups.get(group, GroupEvidence())
+        received = presence.received(group)
         for number in np.unique(presence.places.partition[stored]).tolist():
-            here = stored & (presence.places.partition == number)
-            partition = topic.partitions.get(number, PartitionEvidence())
+            here = presence.places.partition == number
             reads = _Reads(
-                evidence.consumed.get(number, ()), evidence.commits.get(number, ()), partition
+                evidence.consumed.get(number, ()),
+                evidence.commits.get(number, ()),
+                topic.partitions.get(number, PartitionEvidence()),
+                received.get(number, _NOTHING),
             )
-            _judge_stored(here, reads, presence.places, verdicts)
+            _judge_stored(stored & here, reads, presence.places, verdicts)
     return verdicts
+
+
+_NOTHING: Longs = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -52,20 +59,44 @@ class _Reads:
     consumed: tuple[Consumed, ...]
     commits: tuple[Commit, ...]
     partition: PartitionEvidence
+    received: Longs
+    """Offsets of the block's ids that were delivered to the group."""
+
+    @property
+    def first_owed(self) -> int | None:
+        """The first offset the group is known to have read or committed; None where it has none."""
+        known = [c.first for c in self.consumed] + [c.offset for c in self.commits]
+        if self.received.size:
+            known.append(int(self.received.min()))
+        return min(known, default=None)
+
+    @cached_property
+    def ranges(self) -> list[tuple[int, int]]:
+        """Ranges that were read, without what the log lost later and may hold again."""
+        return [
+            (c.first, min(c.last, _end_after(self.partition, c.ended_ms) - 1))
+            for c in self.consumed
+        ]
+
+    @property
+    def read_until(self) -> int:
+        """The highest offset the group is known to have read; -1 for none."""
+        known = [last for first, last in self.ranges if first <= last]
+        return max([*known, int(self.received.max(initial=-1))])
 
 
 def _judge_stored(here: Mask, reads: _Reads, places: Places, verdicts: Verdicts) -> None:
     """Ids in the log of one partition that the group has not been seen to receive."""
     low, high = places.low, places.high
     known = here & (low >= 0)
-    first = _first_owed(reads.consumed, reads.commits)
+    first = reads.first_owed
     if first is not None:
         verdicts.give(known & (high < first), State.NOT_OWED, Reason.NONE)
-    read = Coverage(_still_true(reads.consumed, reads.partition)).covers(low, high)
+    read = Coverage(reads.ranges).covers(low, high)
     verdicts.give(known & read, State.DELIVERED, Reason.NONE)
     processed = max((c.processed or 0 for c in reads.commits), default=0)
     verdicts.give(known & (high < processed), State.DELIVERED, Reason.NONE)
-    jumped = Coverage(jumps_within_assignments(reads.consumed)).covers(low, high)
+    jumped = Coverage(_jumps(reads)).covers(low, high)
     verdicts.give(known & jumped, State.SKIPPED_BY_CONSUMER, Reason.JUMPED_OVER)
     newest = max(reads.commits, key=lambda c: (c.at_ms, c.offset, c.metadata), default=None)
     if newest is not None and newest.processed is not None:
@@ -76,33 +107,44 @@ def _judge_stored(here: Mask, reads: _Reads, places: Places, verdicts: Verdicts)
     if first is not None:
         expired = known & (high < reads.partition.earliest)
         verdicts.give(expired, State.EXPIRED_BEFORE_READ, Reason.EXPIRED)
+    verdicts.give(known & (high < reads.read_until), State.INCONCLUSIVE, Reason.UNREPORTED_RANGE)
     verdicts.give(here, State.PENDING, Reason.GROUP_BEHIND)
-
-
-def _first_owed(consumed: tuple[Consumed, ...], commits: tuple[Commit, ...]) -> int | None:
-    """The first offset the group was given or committed; None where it has none."""
-    return min([c.first for c in consumed] + [c.offset for c in commits], default=None)
-
-
-def _still_true(
-    consumed: tuple[Consumed, ...], partition: PartitionEvidence
-) -> list[tuple[int, int]]:
-    """Ranges that were read, without what the log lost after the reading and may hold anew."""
-    return [(c.first, min(c.last, _end_after(partition, c.ended_ms) - 1)) for c in consumed]
 
 
 def _end_after(partition: PartitionEvidence, ms: int) -> int:
     return proven_end(partition, ms).offset
 
 
-def jumps_within_assignments(consumed: tuple[Consumed, ...]) -> list[tuple[int, int]]:
-    """Offsets that a member passed over while the partition was its own."""
+def _jumps(reads: _Reads) -> list[tuple[int, int]]:
+    """Offsets that a member passed over while the partition was its own.
+
+    Without what the group had committed past before the member began (another member may have
+    read it), and without what the log lost after the jump and may hold again.
+    """
     found = []
-    ordered = sorted(consumed, key=lambda c: (c.reporter, c.assignment, c.part))
-    for before, after in pairwise(ordered):
-        same = (before.reporter, before.assignment) == (after.reporter, after.assignment)
-        if same and after.first > before.last + 1:
-            found.append((before.last + 1, after.first - 1))
+    for began_ms, before, after in jumps_within_assignments(reads.consumed):
+        committed = max((c.offset for c in reads.commits if c.at_ms <= began_ms), default=0)
+        end = _end_after(reads.partition, before.ended_ms)
+        found.append((max(before.last + 1, committed), min(after.first, end) - 1))
+    return found
+
+
+def jumps_within_assignments(
+    consumed: tuple[Consumed, ...],
+) -> list[tuple[int, Consumed, Consumed]]:
+    """Pairs of ranges with a gap between them, and when the member began to read.
+
+    Ranges whose assignment is not known prove none: the partition may have been another's.
+    """
+    found = []
+    known = [(c.reporter, c.assignment, c) for c in consumed if c.assignment is not None]
+    ordered = sorted(known, key=lambda k: (k[0], k[1], k[2].part))
+    for _, same in groupby(ordered, key=lambda k: k[:2]):
+        ranges = [c for _, _, c in same]
+        began_ms = min(c.began_ms for c in ranges)
+        for before, after in pairwise(ranges):
+            if after.first > before.last + 1:
+                found.append((began_ms, before, after))
     return found
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from acktrail.contracts.vocabulary import Cause
+
 
 class Reason(StrEnum):
     """The ground of a verdict."""
@@ -41,8 +43,8 @@ CLAUSES: dict[Reason, str] = {
     Reason.COMPACTED: "the topic is compacted, so that absence proves nothing",
     Reason.TOPIC_RECREATED: "the topic was deleted and made again",
     Reason.TRANSACTIONAL: "transactional sends are not judged",
-    Reason.UNREPORTED_RANGE: "the group committed past it, but no audited member reported it read",
-    Reason.SCANNED_PAST: "a scan that began after the ack read past its offset and found it not",
+    Reason.UNREPORTED_RANGE: "the group moved past it, but no audited member reported reading it",
+    Reason.SCANNED_PAST: "a scan that began after the ack read past its offset and did not find it",
     Reason.BEYOND_END: "the log ends below its offset under a higher leader epoch",
     Reason.BEYOND_END_CLOCK: (
         "the log ended below its offset twice under one leader epoch, longer apart than replicas "
@@ -57,3 +59,13 @@ CLAUSES: dict[Reason, str] = {
     Reason.COMMITTED_UNPROCESSED: "the group committed past it before it was processed",
     Reason.EXPIRED: "retention took it before the group read it",
 }
+
+_SAYS_THE_GROUND = frozenset(
+    {Cause.CONSUMER_RESET, Cause.COMMIT_BEFORE_PROCESSING, Cause.RETENTION, Cause.UNKNOWN}
+)
+"""Causes whose sentence has the ground of the state in it."""
+
+
+def with_ground(cause: Cause, because: str, reason: str) -> str:
+    """Why ids were lost, and the ground of their state where it adds something."""
+    return because if cause in _SAYS_THE_GROUND else f"{because} ({CLAUSES[Reason(reason)]})"

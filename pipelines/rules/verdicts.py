@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from acktrail.contracts.vocabulary import State, Tier
-from acktrail.wire.identity import BLOCK_IDS
+from acktrail.wire.identity import BLOCK_BITS, BLOCK_IDS
 from pipelines.rules.bitmaps import Longs, Mask, empty
 from pipelines.rules.block import Block, Placed, Places, Presence
 from pipelines.rules.ends import proven_end, recreated
@@ -161,7 +161,9 @@ def _judge_placeless(case: Case, tier: Tier, state: State, verdicts: Verdicts) -
         if placed.part.ended_ms is None:
             verdicts.give(wanted, State.PENDING, Reason.NO_COMPLETE_SCAN)
             continue
-        sought = _Sought(wanted, placed.partition, placed.part.ended_ms, state)
+        since = case.session.first_ms
+        stored = None if since is None else since - case.session.longest_send_ms
+        sought = _Sought(wanted, placed.partition, placed.part.ended_ms, state, stored)
         _judge_absent(sought, case, verdicts)
 
 
@@ -173,6 +175,8 @@ class _Sought:
     partition: int
     since_ms: int
     state: State
+    stored_after_ms: int | None
+    """None of them can have been stored before; None: not known."""
 
 
 def _judge_absent(sought: _Sought, case: Case, verdicts: Verdicts) -> None:
@@ -182,7 +186,7 @@ def _judge_absent(sought: _Sought, case: Case, verdicts: Verdicts) -> None:
         return
     late_enough = sought.since_ms + topic.replica_lag_ms + session.delivery_timeout_ms
     places = [sought.partition] if sought.partition >= 0 else sorted(topic.partitions)
-    began = None if session.first_ms is None else session.first_ms - session.longest_send_ms
+    began = sought.stored_after_ms
     looks = [_read_whole(topic.partitions.get(p), late_enough, began) for p in places]
     if Reason.TOPIC_RECREATED in looks:
         verdicts.give(sought.ids, State.INCONCLUSIVE, Reason.TOPIC_RECREATED)
@@ -196,17 +200,17 @@ def _judge_absent(sought: _Sought, case: Case, verdicts: Verdicts) -> None:
 
 
 def _read_whole(
-    partition: PartitionEvidence | None, late_enough_ms: int, session_began_ms: int | None
+    partition: PartitionEvidence | None, late_enough_ms: int, stored_after_ms: int | None
 ) -> Reason:
-    """Whether scans begun late enough have read all that the session can have written."""
+    """Whether scans begun late enough have read all that was stored since *stored_after_ms*."""
     if partition is None:
         return Reason.NO_COMPLETE_SCAN
-    if session_began_ms is not None and recreated(partition, session_began_ms, ""):
+    if recreated(partition, stored_after_ms or 0, ""):
         return Reason.TOPIC_RECREATED
     ends = [s.last for s in partition.scans if s.closed and s.began_ms >= late_enough_ms]
     if not ends:
         return Reason.NO_COMPLETE_SCAN
-    base = lowest_offset_of_session(partition, session_began_ms)
+    base = lowest_offset_since(partition, stored_after_ms)
     covered = partition.covered_after(late_enough_ms)
     if covered.reach(base) >= max(ends):
         return Reason.COMPLETE_SCAN
@@ -216,12 +220,12 @@ def _read_whole(
     return Reason.NO_COMPLETE_SCAN
 
 
-def lowest_offset_of_session(partition: PartitionEvidence, session_began_ms: int | None) -> int:
-    """No record of the session can lie below this offset: the log's end when it began."""
-    if session_began_ms is None:
+def lowest_offset_since(partition: PartitionEvidence, stored_after_ms: int | None) -> int:
+    """No record stored after that can lie below this offset: the log's end then."""
+    if stored_after_ms is None:
         return 0
     states = [s for s in partition.ordered if s.latest is not None]
-    before = [s for s in states if s.at_ms < session_began_ms]
+    before = [s for s in states if s.at_ms < stored_after_ms]
     if not before:
         return 0
     return min(s.latest for s in states if s.at_ms >= before[-1].at_ms and s.latest is not None)
@@ -238,7 +242,18 @@ def _judge_without_outcome(case: Case, verdicts: Verdicts) -> None:
         verdicts.give(wanted, State.PENDING, Reason.OUTCOME_OPEN)
         return
     state = State.UNACCOUNTED if case.session.closed else State.LOST_IN_CRASH
-    _judge_absent(_Sought(wanted, -1, last, state), case, verdicts)
+    _judge_absent(_Sought(wanted, -1, last, state, _sent_after(case, wanted)), case, verdicts)
+
+
+def _sent_after(case: Case, ids: Mask) -> int | None:
+    """None of *ids* was sent before this; None where no heartbeat says so.
+
+    Nobody reported them, so that what was reported of others is no bound, but that ids grow: an
+    id is not sent before a lower one. A minute is allowed to be off by the longest send.
+    """
+    first = (case.block.number << BLOCK_BITS) + int(np.argmax(ids))
+    known = [minute for minute, seq in case.session.minutes if seq <= first]
+    return max(known) * 60_000 - case.session.longest_send_ms if known else None
 
 
 def locate_by_producer(block: Block, ids: Longs, places: Places) -> None:

@@ -14,15 +14,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from acktrail.aliases import Aliases
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import CLIENT_CONFIGS
+from acktrail.logs.configs import producer_settings
+from acktrail.logs.event import Event
+from acktrail.logs.reader import read_record
+from acktrail.logs.times import instant
 from pipelines.job import Evidence, Fold, Options
-from pipelines.reading.aliases import Aliases
-from pipelines.reading.configs import producer_settings
-from pipelines.reading.event import Event
-from pipelines.reading.reader import read_record
-from pipelines.reading.times import instant
 from pipelines.spark_schema import loose
 
 _NEAR = 65_536

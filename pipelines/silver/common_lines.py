@@ -1,23 +1,25 @@
 """The lines that most of any log's evidence is made of, read a whole column at a time.
 
-Kafka's stock layout around the producer's own sentences. RE2 says over an Arrow column which rows
-have exactly that shape, without capturing anything; their words then stand at known places, and
-what a field says is worked out once for each different word. What it reads is what the reader
-reads, row by row (a test holds this); every other row is left to the reader.
+Kafka's stock layout around the sentences of the patterns that have a `stock` form. RE2 says over an
+Arrow column which rows have exactly that shape, without capturing anything; their words then stand
+at known places, and what a field says is worked out once for each different word. What it reads is
+what the reader reads, row by row (a test holds this); every other row is left to the reader.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from pipelines.reading.errors import category, retriable
+from acktrail.logs.errors import category, retriable
+from acktrail.logs.pattern import Pattern, Stock
+from acktrail.logs.patterns import PATTERNS
 
 Array = Any
 """An Arrow array; the compute functions take and give too many kinds to name."""
@@ -27,22 +29,15 @@ _HEAD = (
     r"^\[(?P<moment>\d\d\d\d-\d\d-\d\d \d\d:\d\d:\d\d),(?P<millis>\d\d\d)\] (?P<level>[A-Z]+) "
     r"\[Producer clientId=(?P<client_id>[^\[\]<>,|#\s]+)\] "
 )
-_SENDER = "org.apache.kafka.clients.producer.internals.Sender"
-_NETWORK = "org.apache.kafka.clients.NetworkClient"
-_PLACE = r"(?P<topic>[A-Za-z0-9._-]*[A-Za-wyzA-WYZ1-9][A-Za-z0-9._-]*)-(?P<partition>[0-9]+)"
-_MESSAGE = r"(?:\. Error Message: (?P<message>[^\n()]+))?"
-_NODE = r"(?P<node>-?[0-9]+)"
 _HEAD_WORDS = 5
 """Words before the sentence: `[date`, `time]`, `LEVEL`, `[Producer`, `clientId=name]`."""
-
-
-def _tail(logger: str) -> str:
-    return rf" \((?P<logger>{re.escape(logger)})\)$"
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+_NUMBERS = ("correlation_id", "attempts_left", "node", "elapsed_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One sentence: its words, what it says, the expression for the whole record, and the place
+    """A pattern's sentence in the stock layout: the expression for the whole record, and the place
     of each field among the sentence's words; the last word is all the rest."""
 
     words: str
@@ -50,80 +45,40 @@ class Line:
     detail: str
     logger: str
     regex: str
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    place: int | None = None
-    error: int | None = None
-    rest: re.Pattern[str] | None = None
+    numbers: Mapping[str, int]
+    place: int | None
+    error: int | None
+    rest: re.Pattern[str] | None
     """Read from the error's word on: `error` and `message`."""
 
     @property
     def shape(self) -> str:
         """The expression without captures, which RE2 answers several times as fast."""
-        return re.sub(r"\(\?P<\w+>", "(?:", self.regex)
+        return _GROUP.sub("(?:", self.regex)
 
 
-LINES = (
-    Line(
-        words="retrying (",
-        kind="retry",
-        detail="produce_retry",
-        logger=_SENDER,
-        regex=_HEAD
-        + r"Got error produce response with correlation id (?P<correlation_id>[0-9]+) on "
-        + rf"topic-partition {_PLACE}, retrying \((?P<attempts_left>[0-9]+) attempts left\)\. "
-        + rf"Error: (?P<error>[A-Z_]+){_MESSAGE}{_tail(_SENDER)}",
-        numbers={"correlation_id": 7, "attempts_left": 12},
-        place=10,
-        error=16,
-        rest=re.compile(r"(?P<error>[A-Z_]+)(?:\. Error Message: (?P<message>[^\n()]+))? \("),
-    ),
-    Line(
-        words="Received invalid metadata error in produce request",
-        kind="invalid_metadata",
-        detail="invalid_metadata",
-        logger=_SENDER,
-        regex=_HEAD
-        + rf"Received invalid metadata error in produce request on partition {_PLACE} due to "
-        + r"org\.apache\.kafka\.common\.errors\.(?P<error>[A-Za-z]+): "
-        + r"(?P<message>[^\n()]*?[^\n().])\.? Going to request metadata update now"
-        + _tail(_SENDER),
-        place=9,
-        error=12,
-        rest=re.compile(
-            r"org\.apache\.kafka\.common\.errors\.(?P<error>[A-Za-z]+): "
-            r"(?P<message>[^\n()]*?[^\n().])\.? Going to request metadata update now \("
-        ),
-    ),
-    Line(
-        words="Cancelled in-flight ",
-        kind="connection_failure",
-        detail="request_cancelled",
-        logger=_NETWORK,
-        regex=_HEAD
-        + r"Cancelled in-flight [A-Z_]+ request with correlation id (?P<correlation_id>[0-9]+) due "
-        + rf"to node {_NODE} being disconnected \(elapsed time since creation: "
-        + rf"(?P<elapsed_ms>[0-9]+)ms[^()\n]*\){_tail(_NETWORK)}",
-        numbers={"correlation_id": 7, "node": 11, "elapsed_ms": 18},
-    ),
-    Line(
-        words=" disconnected.",
-        kind="connection_failure",
-        detail="node_disconnected",
-        logger=_NETWORK,
-        regex=_HEAD + rf"Node {_NODE} disconnected\.{_tail(_NETWORK)}",
-        numbers={"node": 1},
-    ),
-    Line(
-        words="could not be established",
-        kind="connection_failure",
-        detail="node_unavailable",
-        logger=_NETWORK,
-        regex=_HEAD
-        + rf"Connection to node {_NODE}(?: \([^()\n]*\))? could not be established\. "
-        + rf"(?:Broker|Node) may not be available\.{_tail(_NETWORK)}",
-        numbers={"node": 3},
-    ),
-)
+def _line(pattern: Pattern, stock: Stock) -> Line:
+    """Where the fields of *pattern* stand: a field's word has as many blanks before it."""
+    sentence = stock.regex
+    at = {found.group(1): found.start() for found in _GROUP.finditer(sentence)}
+    places = {name: sentence.count(" ", 0, start) for name, start in at.items()}
+    rest = None
+    if "error" in at:
+        rest = re.compile(sentence[sentence.rfind(" ", 0, at["error"]) + 1 :] + r" \(")
+    return Line(
+        words=pattern.words[0],
+        kind=pattern.kind,
+        detail=pattern.detail,
+        logger=stock.logger,
+        regex=rf"{_HEAD}{sentence} \((?P<logger>{re.escape(stock.logger)})\)$",
+        numbers={name: places[name] for name in _NUMBERS if name in places},
+        place=places.get("topic"),
+        error=places.get("error"),
+        rest=rest,
+    )
+
+
+LINES = tuple(_line(pattern, pattern.stock) for pattern in PATTERNS if pattern.stock is not None)
 _TOO_LONG = 15
 """Digits a number may have here; longer ones are left to the reader."""
 

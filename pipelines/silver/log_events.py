@@ -13,13 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acktrail.aliases import Aliases
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import schema
+from acktrail.logs.event import Event, Unread
+from acktrail.logs.prefilter import UNREAD_WORDS, words_of
+from acktrail.logs.reader import read_record
+from acktrail.logs.rows import Origin
 from pipelines.job import Options, Read, ReadBatch
-from pipelines.reading.aliases import Aliases
-from pipelines.reading.event import Event, Unread
-from pipelines.reading.reader import read_record
-from pipelines.reading.rows import Origin
 
 NOTHING_HERE = "nothing_here"
 """Dropped: the record says nothing that belongs in this table."""
@@ -44,7 +45,6 @@ Common = Callable[[pa.RecordBatch, pa.Schema], tuple[list[pa.RecordBatch], pa.Re
 def events_reader(
     table: Table,
     side: str,
-    words: Iterable[str],
     to_row: ToRow,
     options: Options,
     common: Common | None = None,
@@ -61,19 +61,17 @@ def events_reader(
             return None
         return to_row(event, origin, aliases)
 
-    return _reader(table, words, row_of, common if not options.aliases else None)
+    return _reader(table, words_of(side), row_of, common if not options.aliases else None)
 
 
-def unread_reader(
-    table: Table, words: Iterable[str], to_row: Callable[..., dict[str, Any]]
-) -> ReadBatch:
+def unread_reader(table: Table, to_row: Callable[..., dict[str, Any]]) -> ReadBatch:
     """Reads the records that look like evidence and cannot be read."""
 
     def row_of(text: str, origin: Origin) -> dict[str, Any] | None:
         reading = read_record(text)
         return to_row(reading, text, origin) if isinstance(reading, Unread) else None
 
-    return _reader(table, words, row_of, None, "day")
+    return _reader(table, UNREAD_WORDS, row_of, None, "day")
 
 
 def _reader(

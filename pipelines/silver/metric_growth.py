@@ -14,13 +14,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from acktrail.aliases import Aliases, Named, broker_in_name, host_of
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import METRIC_SAMPLES
+from acktrail.metrics.series import LOOK_BACK_S, Meaning, number, read_series
 from acktrail.window import day_of, hour_of
 from pipelines.job import Evidence, Options
-from pipelines.reading.aliases import Aliases, Named, broker_in_name, host_of
-from pipelines.reading.metrics import LOOK_BACK_S, Meaning, number, read_series
 from pipelines.spark_schema import loose
 
 _HOUR = timedelta(hours=1)

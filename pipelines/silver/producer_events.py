@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import PRODUCER_EVENTS
+from acktrail.logs.event import PRODUCER
+from acktrail.logs.rows import producer_row
 from pipelines.job import Map, Options, ReadBatch
-from pipelines.reading.event import PRODUCER
-from pipelines.reading.rows import producer_row
-from pipelines.reading.words import PRODUCER_WORDS
 from pipelines.silver.common_lines import read_common
 from pipelines.silver.log_events import COLUMNS, NOTHING_HERE, events_reader
 
 
 def reader(options: Options) -> ReadBatch:
     """Reads every log record that speaks of a produce request's fate."""
-    return events_reader(
-        PRODUCER_EVENTS, PRODUCER, PRODUCER_WORDS, producer_row, options, read_common
-    )
+    return events_reader(PRODUCER_EVENTS, PRODUCER, producer_row, options, read_common)
 
 
 JOB = Map(LOG_RECORDS, COLUMNS, PRODUCER_EVENTS, reader, reasons=(NOTHING_HERE,))

@@ -6,10 +6,9 @@ from typing import Any
 
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import UNREAD_RECORDS
+from acktrail.logs.event import Unread
+from acktrail.logs.rows import Origin
 from pipelines.job import Map, Options, ReadBatch
-from pipelines.reading.event import Unread
-from pipelines.reading.reader import UNREAD_WORDS
-from pipelines.reading.rows import Origin
 from pipelines.silver.log_events import COLUMNS, NOTHING_HERE, unread_reader
 
 _SHOWN = 2000
@@ -17,7 +16,7 @@ _SHOWN = 2000
 
 def reader(_options: Options) -> ReadBatch:
     """Keeps the records that hold an event's words and are no event."""
-    return unread_reader(UNREAD_RECORDS, UNREAD_WORDS, _row)
+    return unread_reader(UNREAD_RECORDS, _row)
 
 
 def _row(reading: Unread, text: str, origin: Origin) -> dict[str, Any]:

@@ -49,6 +49,12 @@ LOST = {
 }
 SLOW = {**LOST, "check": "retry_rate_within_bounds", "grade": "warn"}
 BLIND = {**LOST, "check": "evidence_complete", "outcome": "undecided"}
+RAISED = {
+    **{**BLIND, "grade": "warn"},
+    "findings": [
+        {"outcome": "undecided", "state": "check_not_evaluated", "because": "It raised KeyError."}
+    ],
+}
 
 
 def _lines(*records):
@@ -77,6 +83,14 @@ CASES = [
         ["ChecksFailed: 1 check(s) did not pass: no_loss_after_ack.\n"],
         Fate.CHECKS_FAILED,
         "Runbook: docs/runbooks/no_loss_after_ack.md",
+    ),
+    (
+        "a check could not be evaluated",
+        1,
+        _lines(RAISED),
+        ["ChecksFailed: 1 check(s) did not pass: evidence_complete.\n"],
+        Fate.CHECKS_FAILED,
+        "It raised KeyError.",
     ),
     (
         "a crash also exits with 1, and is not taken for a verdict",

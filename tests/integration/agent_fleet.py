@@ -55,6 +55,11 @@ class AgentFleet:
         while _alive(pid):
             time.sleep(0.005)
 
+    def kill_if_alive(self, pid: int) -> None:
+        """As *kill*; an agent that has ended by itself is left alone."""
+        if _alive(pid):
+            self.kill(pid)
+
     def wait(self, pid: int, within: float = 120.0) -> None:
         """Wait until an agent has ended by itself."""
         until = time.monotonic() + within

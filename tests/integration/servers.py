@@ -30,12 +30,18 @@ class PrometheusServer:
     """Debian's Prometheus over a directory of samples made by promtool."""
 
     def __init__(
-        self, directory: Path, port: int, flags: tuple[str, ...] = (), scheme: str = "http"
+        self,
+        directory: Path,
+        port: int,
+        flags: tuple[str, ...] = (),
+        scheme: str = "http",
+        config: str = "global: {}\n",
     ) -> None:
         self.directory = directory
         self.port = port
         self.url = f"{scheme}://127.0.0.1:{port}"
         self._flags = flags
+        self._config = config
         self._process: subprocess.Popen[bytes] | None = None
         self._log = directory / "server.log"
 
@@ -57,7 +63,7 @@ class PrometheusServer:
     def start(self) -> None:
         """Start and wait until it answers queries."""
         config = self.directory / "prometheus.yml"
-        config.write_text("global: {}\n", encoding="utf-8")
+        config.write_text(self._config, encoding="utf-8")
         with self._log.open("ab") as out:
             self._process = subprocess.Popen(
                 [

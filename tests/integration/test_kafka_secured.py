@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from pydantic import SecretStr
 
 from acktrail.contracts.bronze import (
     AUDIT_REPORTS,
@@ -29,6 +30,7 @@ from acktrail.contracts.bronze import (
 )
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
+from acktrail.probes import kafka as kafka_probes
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import ClusterStateSource, LogScanSource, LogTopicSource
 from ingest.agent import Agent
@@ -179,12 +181,16 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("change", "said"), [c[1:] for c in WRONG], ids=[c[0] for c in WRONG])
-def test_wrong_access_is_refused_and_says_what_to_change(broker, other_ca, tmp_path, change, said):
+def test_wrong_access_is_refused_and_says_what_to_change(
+    broker, other_ca, tmp_path, capfd, change, said
+):
     changed = {name: value.format(other_ca=other_ca) for name, value in change.items()}
     settings = SOURCES["cluster_state"].model_copy(update={"timeout_s": 3.0})
     with pytest.raises(ConfigError, match=said) as refused:
         read(settings, broker.access(**changed), Lake(tmp_path / "lake"))
     assert PASSWORD not in str(refused.value)
+    assert len(str(refused.value)) < 260
+    assert capfd.readouterr().err == "", "librdkafka prints to stderr by itself"
 
 
 def test_a_certificate_of_another_host_is_refused(broker, tmp_path):
@@ -304,3 +310,35 @@ def test_oauth_settings_pass_through(broker, tmp_path):
         thread.join()
     given = base64.b64encode(f"acktrail-agent:{PASSWORD}".encode()).decode()
     assert set(_TokenServer.asked) == {f"Basic {given}"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "acl"),
+    _missing(),
+    ids=[f"{k}: {a.operation} {a.kind}" for k, a in _missing()],
+)
+def test_the_doctor_names_the_missing_right(broker, kind, acl):
+    broker.allow([other for other in ACLS[kind] if other != acl])
+    named = {"topics": ("orders",), "groups": ("billing",)} if kind == "cluster_state" else {}
+    row = kafka_probes.source_row(broker.access(), SOURCES[kind].model_copy(update=named))
+    resource = {"TOPIC": "topic", "GROUP": "group", "BROKER": "cluster"}[acl.kind]
+    operation = {"DESCRIBE_CONFIGS": "DescribeConfigs"}.get(acl.operation, acl.operation.title())
+    assert row.state == "failed"
+    assert f"the user needs {operation} on the {resource}" in row.remark
+
+
+def test_the_doctor_is_content_with_the_listed_rights(broker):
+    """In a process of its own, as the command asks; all sources at once."""
+    broker.allow(tuple({acl for acls in ACLS.values() for acl in acls}))
+    rows = kafka_probes.kafka_probe(broker.access(), list(SOURCES.values())).run()
+    assert [(row.what, row.state) for row in rows] == [
+        ("kafka", "ok"), ("source scan", "ok"), ("source fleet", "ok"), ("source state", "ok"),
+    ]  # fmt: skip
+
+
+def test_the_doctor_does_not_get_in_with_a_wrong_password(broker):
+    access = broker.access().model_copy(update={"secrets": {"sasl.password": SecretStr("wrong")}})
+    rows = kafka_probes.kafka_probe(access, [SOURCES["log_scan"]]).run()
+    assert [row.state for row in rows] == ["failed", "failed"]
+    assert "refuses our credentials" in rows[0].remark
+    assert rows[1].remark == "not tried: see kafka"

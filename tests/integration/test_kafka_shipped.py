@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from acktrail.contracts.bronze import LOG_RECORDS
@@ -14,6 +12,7 @@ from ingest.registry import build_source
 from lab.scenario import Topic
 from lab.snapshots import create_topics
 from tests.integration.kafka_nodes import around
+from tests.integration.shipped_lines import ship, shipped_numbers
 
 
 def test_shipped_lines_are_read_once_whatever_dies(nodes, tmp_path):
@@ -23,47 +22,29 @@ def test_shipped_lines_are_read_once_whatever_dies(nodes, tmp_path):
     lake = Lake(tmp_path / "lake")
     made = build_source(wanted, around(nodes))
     assert drain_all(made, lake) == 0  # nothing there yet
-    ship(nodes, range(300))
+    ship(nodes, "logs", range(300), junk_every=50)
     made.open(lake)
     for number, batch in enumerate(made.poll(10)):
         if number == 0:  # the second is lost with the agent that read it
             lake.append(batch.table, batch.rows, batch.positions)
     made.close()
     assert drain_all(made, lake) > 0
-    ship(nodes, range(300, 400))
+    ship(nodes, "logs", range(300, 400), junk_every=50)
     drain_all(made, lake)
     assert drain_all(made, lake) == 0
     found = lake.read(LOG_RECORDS).to_pylist()
     torn = [row for row in found if "number " not in row["text"]]
     assert not torn
-    numbers = sorted(int(row["text"].split("number ")[1].split()[0]) for row in found)
-    assert numbers == list(range(400))
+    assert shipped_numbers(lake) == list(range(400))
     assert all(row["text"].endswith("TimeoutException: late") for row in found)
     assert {row["host"] for row in found} == {"app-0", "app-1", "app-2"}
-    ship(nodes, range(400, 410))
+    ship(nodes, "logs", range(400, 410), junk_every=50)
     for future in admin.delete_records([TopicPartition("logs", 0, -1)]).values():
         future.result(30)
     made.open(lake)
     (expired,) = [batch for batch in made.poll(5) if "expired_before_read" in batch.dropped]
     made.close()
     assert expired.received == expired.dropped["expired_before_read"] > 0
-
-
-def ship(nodes, numbers) -> None:
-    """Lines of three hosts, mixed in two partitions, each with an exception behind it."""
-    producer = Producer({"bootstrap.servers": nodes.direct, "enable.idempotence": True})
-    for number in numbers:
-        host = number % 3
-        for text in (
-            f"2026-01-31 10:00:00,001 ERROR no luck with number {number} x",
-            "org.apache.kafka.common.errors.TimeoutException: late",
-        ):
-            message = {"@timestamp": "2026-01-31T10:00:00Z", "message": text}
-            message |= {"host": {"name": f"app-{host}"}, "log": {"file": {"path": "/a.log"}}}
-            producer.produce("logs", json.dumps(message), partition=host % 2)
-        if number % 50 == 0:
-            producer.produce("logs", b"not JSON", partition=0)
-    producer.flush(30)
 
 
 def drain_all(source, lake: Lake) -> int:

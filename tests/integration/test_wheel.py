@@ -53,7 +53,7 @@ def test_an_agent_host_reads_evidence_without_spark_and_checks(host: Path, tmp_p
     (tmp_path / "app.log").write_text(LINE)
     (tmp_path / "acktrail.toml").write_text(
         'cluster = "shop"\n[lake]\nuri = "lake"\n'
-        '[[sources]]\nname = "app"\nkind = "log_files"\npaths = ["app.log"]\n'
+        f'[[sources]]\nname = "app"\nkind = "log_files"\npaths = ["{tmp_path}/app.log"]\n'
     )
     agent = said(host, "agent", "--once", "--config", "acktrail.toml", cwd=tmp_path)
     assert agent.returncode == 0, agent.stderr

@@ -41,7 +41,7 @@ def test_every_table_has_one_writer(table: Table) -> None:
 
 @BY_NAME
 def test_every_grain_names_the_cluster_or_says_why_not(table: Table) -> None:
-    of_the_house = {"runs", "check_results", "alerts"}
+    of_the_house = {"runs", "run_failures", "check_results", "alerts"}
     assert "cluster" in table.grain or table.name in of_the_house
 
 

@@ -9,12 +9,15 @@ from pipelines.session import jvm_log
 
 MEGABYTE = 2**20
 SESSIONS = """
-import sys
+import signal, sys
 from pipelines import session
+ours = lambda *_: None
+signal.signal(signal.SIGINT, ours)
 session._QUICK += sys.argv[1]
 for number in sys.argv[2:]:
     spark = session.build("local[1]")
     print(spark.range(int(number)).count())
+    assert signal.getsignal(signal.SIGINT) is ours, "^C is taken from a command that handles it"
     session.stop(spark)
 """
 

@@ -37,7 +37,7 @@ RECORDS = [
      f"NOT_ENOUGH_REPLICAS {SENDER}"),
     ("app", 700, f"[2026-01-31 16:02:01,000] ERROR first callback (com.x.App)\n{EXPIRED}"),
     ("app", 900, f"[2026-01-31 16:02:01,001] ERROR second callback (com.x.App)\n{EXPIRED}"),
-    ("app", 1200, "[2026-01-31 16:02:02,000] WARN retrying (two attempts left)"),
+    ("app", 1200, "[2026-01-31 16:02:02,000] WARN Got error produce response of a release to come"),
     ("app", 1300, "[2026-01-31 16:02:02,000] INFO shipping nothing of interest"),
     ("app", 1400, "%3|1769842802.200|FAIL|rd-1#producer-1| [thrd:b/1]: b:9092/1: Connect to x failed "
      "(after 3ms in state CONNECT)"),
@@ -171,7 +171,7 @@ def test_consumers_and_what_cannot_be_read(silver):
     (commit,) = tables["consumer_events"]
     assert (commit["kind"], commit["group"], commit["offset"]) == ("commit_failed", "g", 6)
     (unread,) = tables["unread_records"]
-    assert (unread["reason"], unread["path"]) == ("retrying (", "/l/app")
+    assert (unread["reason"], unread["path"]) == ("Got error produce response", "/l/app")
 
 
 def test_settings_are_read_with_the_version_behind_them(silver):

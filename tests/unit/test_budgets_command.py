@@ -18,6 +18,7 @@ from acktrail.commands.run import job_options
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
+from acktrail.errors import ConfigError
 from acktrail.lake import Lake
 from acktrail.settings import load
 from acktrail.window import hour_of
@@ -145,13 +146,6 @@ def test_the_fleet_for_pipes_has_every_producer(lake: Lake) -> None:
     assert each == [("pay-1", "app1", 2.5), ("pay-2", "app1", None)]
 
 
-def test_a_lake_without_budgets_says_so(tmp_path) -> None:
-    lake = Lake(tmp_path)
-    lake.create(RETRY_BUDGETS)
-    assert said(lake) == "No retry budget burns.\n"
-    assert said(lake, "--fleet") == "No producer burns its budget.\n"
-
-
 def test_no_spark_is_imported(lake: Lake) -> None:
     before = {name for name in sys.modules if name.startswith("pyspark")}
     said(lake)
@@ -163,6 +157,21 @@ def test_the_inventory_reaches_the_jobs(tmp_path) -> None:
     file.write_text('[inventory."batch-*"]\nretries = 3\n"delivery.timeout.ms" = 60000\n')
     options = job_options(load(file, environment={}))
     assert options.inventory == {"batch-*": {"retries": "3", "delivery.timeout.ms": "60000"}}
+
+
+WRONG_INVENTORY = [
+    ('"delivery.timeot.ms" = 5', "has no such setting. Did you mean delivery.timeout.ms"),
+    ("colour = 5", "has no such setting. It can say: "),
+    ('retries = "many"', "= 'many': write a whole number"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), WRONG_INVENTORY)
+def test_an_inventory_that_no_job_reads_is_refused(tmp_path, line, told) -> None:
+    file = tmp_path / "acktrail.toml"
+    file.write_text(f'[inventory."batch-*"]\n{line}\n')
+    with pytest.raises(ConfigError, match=told):
+        job_options(load(file, environment={}))
 
 
 @pytest.mark.parametrize("hours", ["nan", "-1", "0", "1e12"])

@@ -246,7 +246,7 @@ def test_a_restart_outweighs_the_counter(case: str) -> None:
 
 def test_what_proves_no_end_is_said_beside_what_burns() -> None:
     (budget,) = budgets_of([*ONE, lone(60)], [DEFAULTS])
-    assert "2 retries in 0 s" in budget.because
+    assert "2 retries so far" in budget.because
     assert "an answer that was not retried" in budget.because
     assert lone(60).key in budget.evidence
     assert state_of(budget, at(121)) is BudgetState.ENDED_UNKNOWN
@@ -269,7 +269,7 @@ def test_records_at_stake_come_from_the_audit() -> None:
 
 def test_an_end_by_the_audit_names_its_reports() -> None:
     (budget,) = budgets_of(ONE, [DEFAULTS], audits=audited("indeterminate", 40))
-    assert "records of then failed, none acknowledged" in budget.because
+    assert "records in flight at that time failed" in budget.because
     assert any(key.startswith("audit/s/orders--1/indeterminate/") for key in budget.evidence)
     assert budget.ended_at is not None
     assert at(99) <= budget.ended_at <= at(130)

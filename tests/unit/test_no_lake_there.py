@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from acktrail.cli import main
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
-from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS, RETRY_BUDGETS
 from acktrail.errors import SourceUnavailable, UsageError
 from acktrail.lake import Lake
 
@@ -63,24 +62,6 @@ def test_one_table_makes_a_lake(tmp_path):
     assert not lake.is_empty()
     done = CliRunner().invoke(main, ["alerts", "list", "--lake", lake.uri])
     assert (done.exit_code, done.stderr) == (0, "")
-
-
-MADE_BY_JOBS = {
-    "budgets": RETRY_BUDGETS,
-    "losses": LOSS_INCIDENTS,
-    "ledger": DELIVERY_LEDGER,
-}
-
-
-@pytest.mark.parametrize(("command", "table"), MADE_BY_JOBS.items(), ids=MADE_BY_JOBS)
-def test_an_answer_no_run_has_made_yet_is_told(command, table, tmp_path):
-    lake = Lake(tmp_path)
-    lake.create(LOG_RECORDS)
-    before = CliRunner().invoke(main, [command, "--lake", lake.uri])
-    assert (before.exit_code, before.stderr.split()[0]) == (0, table.name)
-    lake.create(table)
-    after = CliRunner().invoke(main, [command, "--lake", lake.uri])
-    assert (after.exit_code, after.stderr) == (0, "")
 
 
 NOWHERE = (

@@ -30,7 +30,7 @@ WRONG = [
     ("not TOML", "cluster = ", "is not valid TOML"),
     ("a wrong type", "[agent]\nflush_s = 'often'", "agent.flush_s"),
     ("an alias that cannot be matched", "[[aliases]]\nfield = 'host'\nmatch = '('\nhost = 'a'",
-     "aliases.0: `match` is no regular expression: missing )"),
+     "aliases.0: `match` is not a regular expression: missing )"),
     ("an alias that uses no group", "[[aliases]]\nfield = 'host'\nmatch = 'a'\nhost = '\\9'",
      "aliases.0: `host` cannot be made from `match`: invalid group reference 9"),
     ("an alias that names no group",

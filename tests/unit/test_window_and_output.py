@@ -70,3 +70,48 @@ def test_csv_reads_back() -> None:
     header, row = csv.reader(io.StringIO(printed("csv")))
     assert header == list(ROW)
     assert row == ['x,"y"\n', "", "2026-01-31T00:00:00.000Z", '["ü"]', ""]
+
+
+CELLS = [
+    # value, as JSON and CSV have it, as a table shows it
+    (4.3419623374938965, "4.3419623374938965", "4.342"),
+    (["Topic a is gone.", "b"], '["Topic a is gone.", "b"]', "Topic a is gone.; b"),
+    ({"not_configured": 319, "poison": 2}, None, "319 not_configured, 2 poison"),
+    ([1, 2], "[1, 2]", "[1, 2]"),
+    ({}, "{}", "{}"),
+    (True, "yes", "yes"),
+]
+
+
+@pytest.mark.parametrize(("value", "exact", "shown"), CELLS)
+def test_a_table_is_for_people(value: object, exact: str | None, shown: str) -> None:
+    table, file = io.StringIO(), io.StringIO()
+    write_rows([{"a": value}], ["a"], "text", table)
+    write_rows([{"a": value}], ["a"], "csv", file)
+    assert table.getvalue() == f"a\n{shown}\n"
+    _, (cell,) = csv.reader(io.StringIO(file.getvalue()))
+    assert cell == (exact or '{"not_configured": 319, "poison": 2}')
+
+
+class Terminal(io.StringIO):
+    """Where a person reads."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [80, 100, 119, 300])
+@pytest.mark.parametrize("name", ["short", "x" * 90])
+def test_long_cells_wrap_on_a_terminal_and_not_in_a_pipe(
+    name: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    because = " ".join(f"word{n}" for n in range(60))
+    row = {"name": name, "because": because}
+    person, pipe = Terminal(), io.StringIO()
+    write_rows([row], list(row), "text", person)
+    write_rows([row], list(row), "text", pipe)
+    assert len(pipe.getvalue().splitlines()) == 2
+    lines = person.getvalue().splitlines()
+    assert max(map(len, lines)) <= max(min(columns, 119), len(name))
+    assert " ".join(person.getvalue().split()) == f"name because {name} {because}"

@@ -21,7 +21,7 @@ def evidence_rows(evidence: Evidence) -> list[dict]:
                     "kind": r.tier.value, "partition": r.partition, "group": r.group,
                     "reporter": r.reporter, "part": r.part, "number": r.number,
                     "first": r.first_offset, "last": r.last_offset, "at_ms": r.began_ms,
-                    "until_ms": r.ended_ms, "block": r.assignment or 0, "flag": r.closed,
+                    "until_ms": r.ended_ms, "block": r.assignment, "flag": r.closed,
                 }
             )  # fmt: skip
     for s in evidence.states:
@@ -53,8 +53,8 @@ def session_rows(evidence: Evidence, session: str) -> list[dict]:
             rows.append(
                 {
                     "kind": "heartbeat", "until_ms": r.reported_ms, "number": r.number,
-                    "reporter": r.reporter, "settings": dict(r.settings), "minutes": [],
-                    "flag": r.closed,
+                    "reporter": r.reporter, "settings": dict(r.settings),
+                    "minutes": list(r.minutes), "flag": r.closed,
                 }
             )  # fmt: skip
             continue
@@ -82,6 +82,18 @@ def judge(evidence: Evidence, session: str) -> dict[str, dict[int, str]]:
         assert account["residual"] == 0
         found.setdefault(account["group"], {}).update(states_of(account))
     return found
+
+
+def jumped_over(evidence: Evidence, session: str) -> set[tuple[str, int]]:
+    """Group and id of everything that a group is said to have jumped over."""
+    topic = topic_of(evidence_rows(evidence))
+    return {
+        (account["group"], seq)
+        for account in accounts_of(session_rows(evidence, session), topic)
+        for finding in unpack_findings(account["findings"])
+        if (finding.state, finding.reason) == ("skipped_by_consumer", "jumped_over")
+        for seq in range(finding.first_seq, finding.last_seq + 1)
+    }
 
 
 def states_of(account: dict) -> dict[int, str]:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from acktrail.contracts.vocabulary import Tier
 from acktrail.wire import Report
-from tests.worlds.world import LAG_MS, Evidence, StateRow
+from tests.worlds.world import LAG_MS, CommitRow, Evidence, StateRow
 
 TIMEOUT_MS = 8_000
 
@@ -81,7 +82,9 @@ class Oracle:
         )
         self.closed = any(b.closed for b in self.beats)
         self.timeout = 0 if self.closed else (TIMEOUT_MS if self.beats else 120_000)
-        self.began = min((r.began_ms for r in self.parts), default=None)
+        self.longest = TIMEOUT_MS if self.beats else 120_000
+        began = min((r.began_ms for r in self.parts), default=None)
+        self.stored_after = None if began is None else began - self.longest
         producer = (Tier.IN_LOG, Tier.DELIVERED)
         times = [r.ended_ms for r in self.parts if r.tier not in producer]
         times += [b.reported_ms for b in self.beats]
@@ -121,6 +124,7 @@ class Oracle:
 
     # -- if not, why? ----------------------------------------------------------------------------
 
+    @cache  # noqa: B019
     def log_state(self, seq: int) -> str:
         if self.in_log(seq):
             return "delivered"
@@ -138,15 +142,32 @@ class Oracle:
         ):
             found = [s for s in mine if s.tier is tier]
             if found:
-                return self.sought(found[0].partition, found[0].ended, state)
+                return self.sought(found[0].partition, found[0].ended, state, self.stored_after)
         if any(s.tier is Tier.FAILED for s in mine):
             return "rejected"
         found = [s for s in mine if s.tier is Tier.INDETERMINATE]
         if found:
-            return self.sought(found[0].partition, found[0].ended, "lost_indeterminate")
+            told = found[0]
+            return self.sought(told.partition, told.ended, "lost_indeterminate", self.stored_after)
         if self.last is None:
             return "pending"
-        return self.sought(-1, self.last, "unaccounted" if self.closed else "lost_in_crash")
+        state = "unaccounted" if self.closed else "lost_in_crash"
+        return self.sought(-1, self.last, state, self.sent_after(self.first_without_outcome()))
+
+    def first_without_outcome(self) -> int:
+        """All ids that nobody reported are judged as one: by the lowest of them."""
+        told = (Tier.ACKED, Tier.ACKED_NO_OFFSET, Tier.SENT_UNACKED, Tier.FAILED)
+        kinds = (*told, Tier.INDETERMINATE)
+        return next(
+            seq
+            for seq in self.ids()
+            if not self.in_log(seq) and not any(s.tier in kinds for s in self.seen.get(seq, []))
+        )
+
+    def sent_after(self, seq: int) -> int | None:
+        pairs = {p for b in self.beats for p in zip(b.minutes[::2], b.minutes[1::2], strict=True)}
+        known = [minute for minute, first in pairs if first <= seq]
+        return max(known) * 60_000 - self.longest if known else None
 
     def acked_ground(self, s: Seen) -> str:
         if s.partition not in self.partitions:
@@ -175,12 +196,13 @@ class Oracle:
                     ends.append(max(a.latest, b.latest))
         return min(ends, default=None)
 
-    def sought(self, partition: int, since: int, state: str) -> str:
+    def sought(self, partition: int, since: int, state: str, stored_after: int | None) -> str:
         if self.evidence.compacted:
             return "inconclusive"
         late = since + LAG_MS + self.timeout
         looks = [
-            self.read_whole(p, late) for p in ([partition] if partition >= 0 else self.partitions)
+            self.read_whole(p, late, stored_after)
+            for p in ([partition] if partition >= 0 else self.partitions)
         ]
         if "inconclusive" in looks:
             return "inconclusive"
@@ -188,15 +210,14 @@ class Oracle:
             return "pending"
         return state
 
-    def read_whole(self, partition: int, late: int) -> str:
+    def read_whole(self, partition: int, late: int, stored_after: int | None) -> str:
         scans = [r for r in self.scans if r.partition == partition and r.began_ms >= late]
         if not scans:
             return "pending"
         end = max(r.last_offset for r in scans)
         states = self.states(partition)
         base = 0
-        longest = TIMEOUT_MS if self.beats else 120_000
-        before = [a for a in states if a.at_ms < self.began - longest]
+        before = [a for a in states if stored_after is not None and a.at_ms < stored_after]
         if before:
             base = min(a.latest for a in states if a.at_ms >= before[-1].at_ms)
         read = lambda o: any(r.first_offset <= o <= r.last_offset for r in scans)  # noqa: E731
@@ -210,7 +231,21 @@ class Oracle:
     # -- and for a group? ------------------------------------------------------------------------
 
     def readers(self) -> set[str]:
-        return {r.group for r in self.rows if r.tier is Tier.CONSUMED}
+        """Groups that reported which ranges they read, or received an id of the session."""
+        kinds = (Tier.CONSUMED, Tier.DELIVERED)
+        own = [r for r in self.rows if r.tier is Tier.CONSUMED or r in self.parts]
+        return {r.group for r in own if r.tier in kinds}
+
+    @cache  # noqa: B019 (an oracle lives as long as its test)
+    def received(self, group: str, partition: int) -> list[int]:
+        """Offsets of the session's records that the group received and that are still there."""
+        return [
+            s.offset
+            for seq, mine in self.seen.items()
+            for s in mine
+            if s.tier is Tier.DELIVERED and (s.group, s.partition) == (group, partition)
+            if not self.void(seq, s)
+        ]
 
     def group_state(self, seq: int, group: str) -> str:
         if any(s.tier is Tier.DELIVERED and s.group == group for s in self.seen.get(seq, [])):
@@ -225,18 +260,16 @@ class Oracle:
             if r.tier is Tier.CONSUMED and r.group == group and r.partition == p
         ]
         commits = [c for c in self.evidence.commits if c.group == group and c.partition == p]
-        firsts = [r.first_offset for r in reads] + [c.offset for c in commits]
+        received = self.received(group, p)
+        firsts = [r.first_offset for r in reads] + [c.offset for c in commits] + received
         if firsts and o < min(firsts):
             return "not_owed"
-        for r in reads:
-            later = [a for a in self.states(p) if a.at_ms >= r.ended_ms]
-            cut = any(a.epoch > later[0].epoch and a.latest <= o for a in later)
-            if r.first_offset <= o <= r.last_offset and not cut:
-                return "delivered"
+        if any(r.first_offset <= o <= r.last_offset and not self.cut(r, o) for r in reads):
+            return "delivered"
         done = [int(c.metadata.split("=")[1]) for c in commits if c.metadata]
         if any(o < processed for processed in done):
             return "delivered"
-        if any(a < o < b for a, b in self.jumps(reads)):
+        if self.jumped(o, reads, commits):
             return "skipped_by_consumer"
         if commits:
             newest = max(commits, key=lambda c: (c.at_ms, c.offset, c.metadata))
@@ -246,17 +279,34 @@ class Oracle:
             return "inconclusive"
         if firsts and o < max((a.earliest for a in self.states(p)), default=0):
             return "expired_before_read"
+        read = [
+            n for r in reads for n in range(r.first_offset, r.last_offset + 1) if not self.cut(r, n)
+        ]
+        if any(n > o for n in received + read):
+            return "inconclusive"
         return "pending"
 
-    def jumps(self, reads: list[Report]) -> list[tuple[int, int]]:
-        found = []
-        for r in reads:
-            after = [
-                n
-                for n in reads
-                if (n.reporter, n.assignment) == (r.reporter, r.assignment) and n.part > r.part
+    def cut(self, read: Report, offset: int) -> bool:
+        """Whether the log is known to have lost *offset* after the reading."""
+        later = [a for a in self.states(read.partition) if a.at_ms >= read.ended_ms]
+        return any(a.epoch > later[0].epoch and a.latest <= offset for a in later)
+
+    def jumped(self, offset: int, reads: list[Report], commits: list[CommitRow]) -> bool:
+        """Whether one member read before and then after it, while the partition was its own."""
+        for before in reads:
+            mine = [
+                r
+                for r in reads
+                if r.assignment is not None
+                and (r.reporter, r.assignment) == (before.reporter, before.assignment)
             ]
-            if after:
-                following = min(after, key=lambda n: n.part)
-                found.append((r.last_offset, following.first_offset))
-        return found
+            after = [r for r in mine if r.part > before.part]
+            if not after:
+                continue
+            following = min(after, key=lambda r: r.part)
+            began = min(r.began_ms for r in mine)
+            earlier = any(c.at_ms <= began and offset < c.offset for c in commits)
+            between = before.last_offset < offset < following.first_offset
+            if between and not earlier and not self.cut(before, offset):
+                return True
+        return False

@@ -49,13 +49,32 @@ class Log:
 
 @dataclass
 class Member:
-    """One process of a group: a reporter with a position per partition."""
+    """One process of a group: a reporter with a position in each partition that it owns.
+
+    Some report what they delivered but not which ranges they read, some not which assignment.
+    """
 
     reporter: str
     group: str
+    ranges: bool = True
+    counts: bool = True
     position: dict[int, int] = field(default_factory=dict)
     assignment: dict[int, int] = field(default_factory=dict)
     part: int = 0
+
+
+@dataclass
+class Group:
+    """What is true of a group, whether or not anybody saw it."""
+
+    seen: str
+    """When its commits are seen: always, late (first long after the fact) or never."""
+    from_end: bool
+    """auto.offset.reset: where it begins in a partition without a commit."""
+    owners: dict[int, Member] = field(default_factory=dict)
+    committed: dict[int, int] = field(default_factory=dict)
+    received: set[tuple[str, int]] = field(default_factory=set)
+    """(session, seq) of every record that a member received and lived to report."""
 
 
 @dataclass
@@ -66,6 +85,8 @@ class Producer:
     next_seq: int = 0
     part: int = 0
     alive: bool = True
+    minutes: dict[int, int] = field(default_factory=dict)
+    """Epoch minute and the first seq sent in it."""
     seen: list[Sighting] = field(default_factory=list)
 
 
@@ -110,7 +131,9 @@ class World:
         self.logs = {p: Log() for p in range(self.chance.choice([1, 1, 2]))}
         self.evidence = Evidence(compacted=self.chance.random() < 0.07)
         self.producers = [self._producer(i) for i in range(self.chance.choice([1, 1, 2]))]
-        self.members = [Member(f"m{i}", f"g{i % 2}") for i in range(self.chance.choice([0, 1, 2]))]
+        self.members = [self._member(i) for i in range(self.chance.choice([0, 1, 2, 3]))]
+        self.groups = {m.group: self._group() for m in self.members}
+        self.late = START_MS + steps * 1_000
         self.quiet = self.chance.random() < 0.3  # histories without strange events
         for _ in range(steps):
             self.now += self.chance.choice([100, 1_000, 4_000])
@@ -125,7 +148,7 @@ class World:
         if not self.quiet:
             steps += [
                 (self.cut, 2), (self.rebalance, 1), (self.expire, 1), (self.jump, 1),
-                (self.crash, 1), (self.replay, 1), (self.restart_reporter, 1),
+                (self.crash, 1), (self.replay, 1), (self.restart_reporter, 1), (self.rewind, 1),
             ]  # fmt: skip
         if self.evidence.compacted:
             steps.append((self.compact, 3))
@@ -133,6 +156,14 @@ class World:
 
     def _producer(self, index: int) -> Producer:
         return Producer(self._session(index), f"p{index}", acks0=self.chance.random() < 0.2)
+
+    def _member(self, index: int) -> Member:
+        ranges, counts = self.chance.random() < 0.8, self.chance.random() < 0.8
+        return Member(f"m{index}", f"g{index % 2}", ranges, counts)
+
+    def _group(self) -> Group:
+        seen = self.chance.choice(["always", "always", "late", "never"])
+        return Group(seen, from_end=self.chance.random() < 0.3)
 
     def _session(self, index: int) -> str:
         """A name that no other world has, and that shares one of a few buckets."""
@@ -151,6 +182,7 @@ class World:
 
     def _send(self, producer: Producer) -> None:
         seq, producer.next_seq = producer.next_seq, producer.next_seq + 1
+        producer.minutes.setdefault(self.now // 60_000, seq)
         number = self.chance.choice(list(self.logs))
         log = self.logs[number]
         if self.chance.random() < 0.8:
@@ -247,6 +279,7 @@ class World:
                 reported_ms=self.now,
                 session=producer.session,
                 settings={"delivery.timeout.ms": "8000", "client_id": producer.session},
+                minutes=tuple(n for pair in producer.minutes.items() for n in pair),
                 closed=closed,
             )
         )
@@ -297,67 +330,102 @@ class World:
     def consume(self) -> None:
         if not self.members:
             return
-        member = self.chance.choice(self.members)
         number = self.chance.choice(list(self.logs))
+        member = self._owner(self.chance.choice(self.members), number)
         log = self.logs[number]
-        if number not in member.position:
-            member.position[number] = self.chance.choice([log.earliest, log.end, log.earliest])
-            member.assignment[number] = member.assignment.get(number, 0) + 1
         first = min(max(member.position[number], log.earliest), log.end)
         last = min(log.end, first + self.chance.randint(1, 12)) - 1
         if last < first:
             return
         member.position[number] = last + 1
+        read = {o: r for o, r in sorted(log.records.items()) if first <= o <= last}
+        if self.chance.random() < 0.92:
+            self.groups[member.group].received |= {(r.session, r.seq) for r in read.values()}
+            self._report_read(member, number, read, (first, last))
+        else:  # a part is kept until its report was acked, so it is lost with its process only
+            member.reporter += "~"
+
+    def _owner(self, member: Member, number: int) -> Member:
+        """Who of the member's group has the partition; if nobody, the member is given it."""
+        group = self.groups[member.group]
+        if number not in group.owners:
+            if number not in group.committed and self.chance.random() < 0.15:
+                self._unaudited(member.group, number)
+            self._assign(member, number)
+        return group.owners[number]
+
+    def _unaudited(self, name: str, number: int) -> None:
+        """The group ran before it was audited: what it read it has committed, and that is seen."""
+        group, log = self.groups[name], self.logs[number]
+        if group.seen == "always":
+            group.received |= {(r.session, r.seq) for r in log.records.values()}
+            group.committed[number] = log.end
+            self.evidence.commits.append(CommitRow(name, number, self.now, log.end, ""))
+
+    def _assign(self, member: Member, number: int) -> None:
+        """From the last commit, seen or not; without one from where the group is set to begin."""
+        group, log = self.groups[member.group], self.logs[number]
+        begin = log.end if group.from_end else log.earliest
+        group.owners[number] = member
+        member.assignment[number] = member.assignment.get(number, 0) + 1
+        member.position[number] = group.committed.get(number, begin)
+
+    def _report_read(self, member, number, read, bounds) -> None:
         seen = [
             Sighting(
                 r.session, TOPIC, r.seq, Tier.DELIVERED, self.now, number, o, member.group,
                 leader_epoch=r.epoch,
             )
-            for o, r in sorted(log.records.items())
-            if first <= o <= last
+            for o, r in read.items()
         ]  # fmt: skip
         self.number += 1
         made = encode_sightings(seen, member.reporter, self.number, self.now, member.part)
         member.part += len(made) + 1
-        if self.chance.random() < 0.92:
-            self._arrive(made)
+        self._arrive(made)
+        if member.ranges:
             self.evidence.reports.append(
                 Report(
                     reporter=member.reporter, tier=Tier.CONSUMED, topic=TOPIC, number=self.number,
                     reported_ms=self.now, partition=number, group=member.group,
-                    part=member.part, first_offset=first, last_offset=last, records=len(seen),
-                    assignment=member.assignment[number], began_ms=self.now, ended_ms=self.now,
+                    part=member.part, first_offset=bounds[0], last_offset=bounds[1],
+                    records=len(seen), began_ms=self.now, ended_ms=self.now,
+                    assignment=member.assignment[number] if member.counts else None,
                 )
             )  # fmt: skip
 
     def commit(self) -> None:
-        for member in self.members:
-            for number, position in member.position.items():
+        for name, group in self.groups.items():
+            for number, owner in group.owners.items():
+                position = group.committed[number] = owner.position[number]
                 processed = self.chance.choice([None, None, position, max(0, position - 3)])
                 text = "" if processed is None else f"acktrail:processed={processed}"
-                self.evidence.commits.append(
-                    CommitRow(member.group, number, self.now, position, text)
-                )
+                if group.seen == "always" or (group.seen == "late" and self.now >= self.late):
+                    self.evidence.commits.append(CommitRow(name, number, self.now, position, text))
 
     def rebalance(self) -> None:
         """Members lose their partitions; whoever gets them starts from the last commit."""
-        for member in self.members:
-            for number in list(member.position):
-                mine = [
-                    c.offset
-                    for c in self.evidence.commits
-                    if c.group == member.group and c.partition == number
-                ]
-                member.position[number] = mine[-1] if mine else self.logs[number].earliest
-                member.assignment[number] += 1
-            if self.chance.random() < 0.5:
-                member.reporter += "'"
+        for name, group in self.groups.items():
+            mates = [m for m in self.members if m.group == name]
+            for number in list(group.owners):
+                self._assign(self.chance.choice(mates), number)
+            for member in mates:
+                if self.chance.random() < 0.5:
+                    member.reporter += "'"
 
     def jump(self) -> None:
-        """A member's position is reset to the end."""
-        for member in self.members:
-            for number in member.position:
-                member.position[number] = self.logs[number].end
+        """Members' positions are reset to the end."""
+        for group in self.groups.values():
+            for number, owner in group.owners.items():
+                owner.position[number] = self.logs[number].end
+
+    def rewind(self) -> None:
+        """Members seek back, and may seek forward again before they have read it all."""
+        for group in self.groups.values():
+            for number, owner in group.owners.items():
+                first = self.logs[number].earliest
+                owner.position[number] = self.chance.randint(
+                    first, max(first, owner.position[number])
+                )
 
     def _end(self) -> None:
         """Most histories end with everything reported and scanned late enough to decide."""

@@ -38,6 +38,13 @@ def test_up_status_logs_and_a_kill_9_that_leaves_nothing(scratch):
     with pytest.raises(LabError, match="already up"):
         keeper.bring_up("4.3.1")
     state = keeper.running()
+    first, second, _ = state["brokers"]
+    os.kill(first["pid"], signal.SIGKILL)
+    os.kill(second["pid"], signal.SIGSTOP)
+    assert wait_until(lambda: keeper.condition(first) == "DOWN", 10)
+    shown = lab("status")
+    assert shown.exit_code == 1
+    assert [line.split()[2] for line in shown.stdout.splitlines()[1:]] == ["DOWN", "HANGS", "up"]
     os.kill(state["pid"], signal.SIGKILL)
     pids = [broker["pid"] for broker in state["brokers"]]
     assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,13 @@ class MemoryLake:
         self.moved.update((p.app_id, p.reached) for p in positions)
         self.notes.append(note)
         return len(self.notes)
+
+    def open(self, _table: Table) -> MemoryLake:
+        return self
+
+    def history(self, limit: int) -> list[dict[str, Any]]:
+        newest = reversed(self.notes[-limit:])
+        return [{"note": note, "timestamp": time.time() * 1000} for note in newest]
 
     def position(self, _table: Table, app_id: str) -> int | None:
         return self.moved.get(app_id)

@@ -7,17 +7,28 @@ import sys
 import threading
 import time
 import urllib.request
+from dataclasses import replace
 
 import pytest
 from memory_lake import MemoryLake
 
 from acktrail.contracts.arrow import no_rows
 from acktrail.contracts.bronze import LOG_RECORDS
-from acktrail.errors import LakeBusy, PositionConflict, SourceUnavailable, TransientError
+from acktrail.contracts.vocabulary import SourceState
+from acktrail.errors import (
+    AcktrailError,
+    ConfigError,
+    LakeBusy,
+    SourceHeld,
+    SourceUnavailable,
+    TransientError,
+)
 from acktrail.lake import Position
 from ingest.agent import Agent, Pace
+from ingest.counters import SourceCounts, commit_note
 from ingest.metrics import AgentMetrics
 from ingest.source import Batch, Health
+from ingest.writer import Writer
 
 QUICK = Pace(flush_s=0.01, poll_s=0.005, first_pause_s=0.005)
 
@@ -108,19 +119,104 @@ def test_once_gives_up_on_a_dead_source_after_the_others_are_done():
     assert lake.moved == {"b": 5}
 
 
-def test_a_second_agent_on_the_same_source_is_refused():
-    lake = MemoryLake()
-    source = Numbers("a", 3)
+OTHER = Writer("db-7", 4711, "watch", "2026-01-31T07:00:00.000Z")
+LATER = Writer("db-8", 4712, "agent --once", "2099-01-31T07:00:00.000Z")
+
+
+def overtaken(lake, source, times: int, writer: Writer | None):
+    """*source*, with a process that commits one number between its opening and its commit."""
     real_open = source.open
 
     def open_and_be_overtaken(opened) -> None:
+        nonlocal times
         real_open(opened)
-        lake.moved["a"] = 1
+        if times:
+            times -= 1
+            began = lake.moved.get(source.name)
+            note = commit_note(source.name, 3, 0, {}, writer.note() if writer else None)
+            move = Position(source.name, began, (began or 0) + 1)
+            lake.append(LOG_RECORDS, no_rows(LOG_RECORDS), (move,), note)
 
     source.open = open_and_be_overtaken
-    with pytest.raises(PositionConflict):
-        Agent(lake, [source], QUICK, once=True).run()
-    assert lake.moved == {"a": 1}
+    return source
+
+
+@pytest.mark.parametrize("once", [True, False], ids=["once", "running"])
+@pytest.mark.parametrize(
+    ("times", "writer"),
+    [(2, OTHER), (2, None), (7, LATER)],
+    ids=["twice", "twice by one without a name", "by one that started later"],
+)
+def test_who_lost_a_race_reads_on_from_where_the_other_came_to(once, times, writer):
+    lake = MemoryLake()
+    source = overtaken(lake, Numbers("a", 9), times, writer)
+    agent = Agent(lake, [source], QUICK, once=once)
+    if once:
+        agent.run()
+    else:
+        _run_until(agent, lambda: lake.moved.get("a") == 9)
+    assert lake.moved == {"a": 9}
+    assert agent.counts["a"].received == 3 * (9 - times), "each number by one of the two"
+    assert agent.counts["a"].failures == {"PositionConflict": times}
+
+
+def test_a_run_once_beside_a_steady_writer_names_it_and_is_to_be_run_again():
+    lake = MemoryLake()
+    agent = Agent(lake, [overtaken(lake, Numbers("a", 99), 99, OTHER)], QUICK, once=True)
+    with pytest.raises(
+        SourceHeld, match="`acktrail watch` on db-7, process 4711, since 2026-01-31"
+    ):
+        agent.run()
+    assert SourceHeld.exit_code == 75
+    assert agent.counts["a"].state is SourceState.HELD
+    assert lake.moved == {"a": 3}, "only the other has written"
+
+
+def test_an_agent_beside_a_steady_writer_waits_and_goes_on_when_that_one_is_gone(monkeypatch):
+    lake, seen = MemoryLake(), []
+    real = SourceCounts.stands
+
+    def stands(counts, state, error="") -> None:
+        seen.append((counts.source, state))
+        real(counts, state, error)
+
+    monkeypatch.setattr(SourceCounts, "stands", stands)
+    pace = replace(QUICK, held_s=0.05, held_quiet_s=0.0)
+    agent = Agent(lake, [overtaken(lake, Numbers("a", 9), 3, OTHER), Numbers("b")], pace)
+    _run_until(agent, lambda: lake.moved == {"a": 9, "b": 5})
+    assert ("a", SourceState.HELD) in seen
+    assert ("b", SourceState.HELD) not in seen, "the other source goes on"
+    assert seen.index(("a", SourceState.HELD)) < len(seen) - 1 - seen[::-1].index(
+        ("a", SourceState.UP)
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "state"),
+    [
+        (ConfigError("no right"), 2, SourceState.STOPPED),
+        (SourceUnavailable("away"), 75, SourceState.FAILING),
+        (ValueError("a bug"), 75, SourceState.FAILING),
+    ],
+    ids=str,
+)
+def test_the_exit_code_and_the_state_of_a_failed_source_agree(error, code, state, caplog):
+    dead = Numbers("a")
+    dead.poll = lambda _timeout_s: (_ for _ in ()).throw(error)
+    agent = Agent(MemoryLake(), [dead], QUICK, once=True)
+    with pytest.raises(AcktrailError) as raised:
+        agent.run()
+    assert raised.value.exit_code == code
+    assert "stopped" not in caplog.text, "that would mean that trying again cannot help"
+    assert agent.counts["a"].state is state
+
+
+def test_what_a_source_gave_before_it_failed_is_committed():
+    lake = MemoryLake()
+    dying = Numbers("a", fails_at={2: ConfigError("no right")})
+    with pytest.raises(ConfigError):
+        Agent(lake, [dying], Pace(flush_s=3_600, poll_s=0.005), once=True).run()
+    assert lake.moved == {"a": 2}
 
 
 def test_stop_commits_what_was_polled():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acktrail.logtext import join_records, may_be_evidence
+from acktrail.logs.prefilter import may_be_evidence
+from acktrail.logs.records import join_records
 from ingest.files.scan import scan_block
 
 LINES = st.sampled_from(

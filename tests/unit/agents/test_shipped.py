@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acktrail.logtext import join_records
+from acktrail.logs.records import join_records
 from ingest.shipped import SHAPES, ShippedLine, read_shipped
 from ingest.shipped_records import PartitionLines
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acktrail.aliases import Aliases
 from acktrail.contracts.vocabulary import Tier
 from acktrail.wire import BLOCK_IDS, Sighting, encode_sightings
 from pipelines.gold.delivery_ledger import _balance, accounts_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.loss_events import merge
-from pipelines.reading.aliases import Aliases
 from pipelines.rules.accounts import Finding, unpack_findings
 from pipelines.rules.incidents import group_losses, incident_row
 from pipelines.rules.intervals import Coverage

@@ -90,7 +90,7 @@ def lake(tmp_path: Path) -> Lake:
 def ask(lake: Lake, *words: str) -> str:
     result = CliRunner().invoke(main, [*words, "--lake", lake.uri])
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_losses_open_at_incidents_newest_first(lake):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.worlds.judged import judge
+from tests.worlds.judged import judge, jumped_over
 from tests.worlds.oracle import Oracle
 from tests.worlds.world import World
 
@@ -26,6 +26,16 @@ def compare(seed: int) -> None:
             if state.startswith("lost") or state == "unaccounted":
                 there = any(log.holds(producer.session, seq) for log in world.logs.values())
                 assert not there, (seed, producer.session, seq, state)
+        skips = any("skipped_by_consumer" in states.values() for states in got.values())
+        for group, seq in jumped_over(world.evidence, producer.session) if skips else ():
+            received = world.groups[group].received
+            assert (producer.session, seq) not in received, (seed, producer.session, group, seq)
+
+
+@pytest.mark.parametrize("seed", [6381, 7669, 7707])
+def test_ids_that_nobody_reported_may_be_older_than_what_was_reported(seed):
+    """Where a session's first reports are lost, its first sighting does not say when it began."""
+    compare(seed)
 
 
 @pytest.mark.parametrize("decade", range(3))

@@ -28,8 +28,8 @@ WRONG = {
     "an unknown setting": ("ownrs: []", "ownrs: there is no such setting"),
     "a list": ("- a", "must hold settings"),
     "not YAML": ("a: [", "not readable YAML"),
-    "a duration without a unit": ("window: 24", "window: a duration is a number with"),
-    "an owner without a name": ("owners: [{topics: a}]", "owners.0.owner: Field required"),
+    "a duration without a unit": ("window: 24", "window = 24: a duration is a number with"),
+    "an owner without a name": ("owners: [{topics: a}]", "owners.0.owner: it is required"),
     "an unknown threshold": ("thresholds: [{set: {speed: 1}}]", "there is no threshold speed"),
     "a threshold that is no number": (
         "thresholds: [{set: {retry_rate_per_s: many}}]",
@@ -56,6 +56,11 @@ WRONG = {
         "maintenance: [{name: a, between: '02:00-04:00', zone: Mars/Base}]",
         "no time zone Mars/Base",
     ),
+    "a mistyped zone": (
+        "maintenance: [{name: a, between: '02:00-04:00', zone: Europe/Berln}]",
+        "Did you mean Europe/Berlin",
+    ),
+    "a mistyped setting": ("owner: []", "owner: there is no such setting. Did you mean owners"),
 }
 
 

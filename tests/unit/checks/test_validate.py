@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from gold_rows import NOW, ago, budget, row, write
 
-from acktrail.contracts.bronze import AUDIT_REPORTS
+from acktrail.commands.check_output import text_lines
+from acktrail.contracts.bronze import AUDIT_REPORTS, METRIC_SAMPLES
 from acktrail.contracts.gold import (
     DELIVERY_LEDGER,
     LOSS_INCIDENTS,
     PRODUCER_RELIABILITY,
     RETRY_BUDGETS,
 )
-from acktrail.contracts.runs import CHECK_RESULTS, COVERAGE
+from acktrail.contracts.runs import CHECK_RESULTS, COVERAGE, SOURCE_STATES
 from acktrail.contracts.silver import CLIENT_CONFIGS, PRODUCER_EVENTS
-from acktrail.contracts.vocabulary import Outcome
+from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
+from acktrail.pending import Pending
 from expectations.ask import ask
+from expectations.domain.losses import ExpectNoLossAfterAck
+from expectations.result import NOT_EVALUATED
+from expectations.stale import Waiting
 
 RUNBOOKS = "https://runbooks.example.com"
 
@@ -86,7 +93,8 @@ def fill(lake):
     hour = {"client_id": "checkout", "topic": "payments", "hour": "2026-01-31T11"}
     write(lake, PRODUCER_RELIABILITY, row(PRODUCER_RELIABILITY, error_rate_per_s=0.5, **hour))
     seen = {"source": "app", "hour": "2026-01-31T11", "last_at": ago(60), "rows": 5}
-    write(lake, COVERAGE, row(COVERAGE, kind="audit", **seen))
+    kinds = ("audit", "logs", "metrics")
+    write(lake, COVERAGE, *(row(COVERAGE, kind=k, subject=k, **seen) for k in kinds))
 
 
 def test_a_lake_with_everything_wrong_says_what_and_whom_and_where_to_read(lake, tmp_path):
@@ -109,7 +117,7 @@ def test_a_lake_with_everything_wrong_says_what_and_whom_and_where_to_read(lake,
     loss = results["no_loss_after_ack"].findings[0]
     assert loss.owner == "team-payments"
     assert loss.runbook == f"{RUNBOOKS}/no_loss_after_ack.md"
-    assert "12 message(s) of topic payments for group billing" in loss.because
+    assert "12 messages of checkout on topic payments for group billing" in loss.because
     assert results["no_duplicate_from_idempotent_producer"].outcome is Outcome.UNDECIDED
     kept = lake.read(CHECK_RESULTS).to_pylist()
     assert {r["check"] for r in kept if r["outcome"] == "fail"} == failed
@@ -176,6 +184,141 @@ def test_maintenance_mutes_what_is_expected_and_never_a_loss(lake, tmp_path):
     assert results["error_rate_within_bounds"].outcome is Outcome.PASS
     assert results["no_loss_after_ack"].outcome is Outcome.FAIL
     assert results["books_to_balance"].outcome is Outcome.FAIL
+
+
+def test_a_check_that_raises_is_reported_and_silences_no_other(lake, monkeypatch):
+    fill(lake)
+
+    def broken(_self, _frame):
+        raise KeyError("cluster")
+
+    monkeypatch.setattr(ExpectNoLossAfterAck, "findings", broken)
+    results = by_check(ask(lake, NOW, None, RUNBOOKS))
+    raised = results["no_loss_after_ack"]
+    assert raised.outcome is Outcome.UNDECIDED
+    assert raised.failed, "the command fails for it"
+    (finding,) = raised.findings
+    assert (finding.state, finding.cause) == (NOT_EVALUATED, "no_loss_after_ack")
+    assert finding.grade is Grade.FAIL, "somebody is paged: losses would go unseen"
+    assert "no_loss_after_ack raised KeyError: 'cluster'" in finding.because
+    assert results["retries_not_about_to_run_out"].outcome is Outcome.FAIL
+    assert results["books_to_balance"].outcome is Outcome.FAIL
+
+
+def test_nothing_mutes_a_check_that_raises(lake, tmp_path, monkeypatch):
+    write(lake, DELIVERY_LEDGER, ledger())
+    monkeypatch.setattr(ExpectNoLossAfterAck, "findings", lambda _self, _frame: 1 / 0)
+    start, end = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
+    window = f"[{{name: n, from: '{start.isoformat()}', to: '{end.isoformat()}'}}]"
+    chosen = policy(tmp_path, f"not_collected: [audits]\nmaintenance: {window}")
+    result = by_check(ask(lake, NOW, chosen, RUNBOOKS))["no_loss_after_ack"]
+    assert result.outcome is Outcome.UNDECIDED
+    assert result.open_findings
+
+
+@pytest.mark.parametrize("table", [LOSS_INCIDENTS, COVERAGE], ids=lambda t: t.name)
+def test_a_table_that_cannot_be_read_is_reported_and_silences_no_other(lake, table):
+    fill(lake)
+    for entry in (Path(lake.path(table)) / "_delta_log").glob("*.json"):
+        entry.write_text("not what was written")
+    results = ask(lake, NOW, None, RUNBOOKS)
+    broken = [r for r in results if r.table == table.name]
+    assert {r.outcome for r in broken} == {Outcome.UNDECIDED}
+    assert all(
+        r.failed and f"{table.name} could not be read" in r.findings[0].because for r in broken
+    )
+    assert by_check(results)["retries_not_about_to_run_out"].outcome is Outcome.FAIL
+    # Without coverage nobody knows of gaps, so nothing passes.
+    unknown = {f.cause for f in by_check(results)["no_unaccounted_message"].findings}
+    assert unknown == {table.name}
+
+
+def test_evidence_that_waits_for_a_run_makes_what_would_pass_undecided(lake):
+    fill(lake)
+    quiet = {"source": "app", "hour": "2026-01-31T11", "last_at": ago(7200), "subject": "log"}
+    write(lake, COVERAGE, row(COVERAGE, kind="logs", **quiet))
+    pending = Pending("producer_events", "log_records", 1205, True, ago(3600))
+    waiting = Waiting([pending, replace(pending, table="coverage")], timedelta(minutes=10), NOW)
+    results = by_check(ask(lake, NOW, None, RUNBOOKS, waiting=waiting))
+    assert results["no_non_retriable_error"].outcome is Outcome.UNDECIDED
+    (finding,) = results["no_non_retriable_error"].findings
+    assert "1,205 rows of log_records" in finding.because
+    assert results["retries_not_about_to_run_out"].outcome is Outcome.FAIL, "found all the same"
+    assert results["no_unaccounted_message"].outcome is Outcome.PASS, "logs do not decide it"
+    fresh = results["evidence_complete_and_fresh"]
+    assert fresh.outcome is Outcome.UNDECIDED, "the source is not quiet: its evidence waits"
+
+
+def test_logs_that_wait_do_not_stand_for_audits_that_nobody_collects(lake):
+    write(lake, DELIVERY_LEDGER)
+    write(lake, PRODUCER_EVENTS)
+    write(lake, COVERAGE)
+    pending = Pending("coverage", "log_records", 5, True, ago(60))
+    waiting = Waiting([pending], timedelta(minutes=10), NOW)
+    results = by_check(ask(lake, NOW, None, RUNBOOKS, waiting=waiting))
+    assert results["no_loss_after_ack"].outcome is Outcome.UNDECIDED
+    assert results["no_non_retriable_error"].outcome is Outcome.PASS, "they came a minute ago"
+
+
+READ = {"source": "app", "kind": "log_files", "command": "agent", "at": ago(300)}
+QUIET = {
+    # case: how the source of logs stands -> whether checks on logs are undecided
+    "no agent reports": ([], True),
+    "an agent reads it": ([{**READ, "state": "up"}], False),
+    "an agent read it to its end": ([{**READ, "state": "ended"}], False),
+    "an agent fails to read it": ([{**READ, "state": "failing", "error": "no"}], True),
+    "an agent read it two days ago": ([{**READ, "state": "up", "at": ago(200_000)}], True),
+    "another source is read": ([{**READ, "state": "up", "kind": "prometheus"}], True),
+}
+
+
+@pytest.mark.parametrize("case", QUIET)
+def test_what_was_collected_before_the_window_decides_nothing_in_it(lake, case):
+    """Two days without evidence, and answers without rows: nothing passes but what was read."""
+    states, blind = QUIET[case]
+    for table in (RETRY_BUDGETS, PRODUCER_EVENTS, DELIVERY_LEDGER, LOSS_INCIDENTS):
+        write(lake, table)
+    old = {"source": "app", "hour": "2026-01-29T11", "last_at": ago(172_800), "rows": 5}
+    write(lake, COVERAGE, *(row(COVERAGE, kind=k, subject=k, **old) for k in ("audit", "logs")))
+    for state in states:
+        write(lake, SOURCE_STATES, row(SOURCE_STATES, day="2026-01-31", **state))
+    results = by_check(ask(lake, NOW, None, RUNBOOKS))
+    assert results["no_loss_after_ack"].outcome is Outcome.UNDECIDED
+    assert results["evidence_complete_and_fresh"].outcome is Outcome.UNDECIDED
+    expected = Outcome.UNDECIDED if blind else Outcome.PASS
+    assert results["retries_not_about_to_run_out"].outcome is expected
+
+
+def test_a_log_that_is_read_and_never_had_a_line_is_collected(lake):
+    write(lake, METRIC_SAMPLES, row(METRIC_SAMPLES))
+    write(lake, RETRY_BUDGETS)
+    name = "retries_not_about_to_run_out"
+    assert by_check(ask(lake, NOW, None, RUNBOOKS))[name].outcome is Outcome.UNDECIDED
+    write(lake, SOURCE_STATES, row(SOURCE_STATES, day="2026-01-31", **READ, state="up"))
+    assert by_check(ask(lake, NOW, None, RUNBOOKS))[name].outcome is Outcome.PASS
+
+
+def test_evidence_one_does_without_is_undecided_and_not_a_reason_to_fail(lake, tmp_path):
+    results = ask(lake, NOW, policy(tmp_path, "not_collected: [audits, metrics]"), RUNBOOKS)
+    audits = [r for r in results if r.table in ("loss_incidents", "delivery_ledger")]
+    assert {r.outcome for r in audits} == {Outcome.UNDECIDED}
+    assert not any(r.open_findings for r in audits)
+
+
+def test_lines_fit_a_terminal_and_say_what_is_missing_once(lake, tmp_path):
+    fill(lake)
+    write(lake, LOSS_INCIDENTS, incident(incident="i2", because="so it was " * 30, ids=1))
+    lines = list(text_lines(ask(lake, NOW, None, RUNBOOKS), ["A note."]))
+    assert max(map(len, lines)) < 120
+    assert all(
+        line[:11].strip() in ("", "pass", "note", "undecided", "WARN", "FAIL") for line in lines
+    )
+    assert all(
+        " ".join(lines).count(f"No {kind} were collected") <= 1 for kind in ("logs", "metrics")
+    )
+    left_out = policy(tmp_path, "not_collected: [logs, metrics, audits]")
+    said = list(text_lines(ask(lake, NOW, left_out, RUNBOOKS)))
+    assert not any("were collected" in line for line in said)
 
 
 OWN = """

@@ -61,9 +61,9 @@ def scraper(*targets: str, now=lambda: NOW, **more) -> Scraper:
 CASES = [
     # path       error named in the row; None: a value
     ("/metrics", None),
-    ("/slow", "Timeout"),
+    ("/slow", "timed out"),
     ("/gone", "503"),
-    ("/cut", "IncompleteRead"),
+    ("/cut", "the answer broke off"),
     ("/closed", "401"),
 ]
 
@@ -102,7 +102,28 @@ def test_one_bad_target_costs_no_other_and_rounds_follow_the_clock(address, tmp_
         ("up", 15),
     ]
     assert lake.position(METRIC_SAMPLES, source.app_id) == (NOW + 15) * 1000
-    assert any("no series for" in note for note in source.health().notes)
+    (note,) = source.health().notes
+    assert note.endswith(": HTTP 503 Service Unavailable.")
+
+
+ABSENT = [
+    # path, what the settings name (None: all we know), the note's beginning
+    ("/metrics", None, None),
+    ("/metrics", ("record-error-rate", "record-error-total"), None),
+    ("/metrics", ("record-error-total", "record-retry-rate", "record-retry-total"), "No series fo"),
+    ("/metrics", ("failed-produce-requests-total",), "{host}: the answer has none of the metrics"),
+]
+
+
+@pytest.mark.parametrize(("path", "named", "said"), ABSENT)
+def test_only_what_a_person_can_mend_is_a_note(address, tmp_path, path, named, said):
+    source = scraper(address + path, **({} if named is None else {"metrics": named}))
+    source.open(Lake(tmp_path))
+    list(source.poll(1))
+    host = address.removeprefix("http://")
+    assert [note.startswith((said or "").format(host=host)) for note in source.health().notes] == (
+        [] if said is None else [True]
+    )
 
 
 def test_a_token_from_a_file_is_read_anew(address, tmp_path):

@@ -183,6 +183,24 @@ def test_a_consumer_that_prints_records_only_and_jumps():
     assert ranges == {(0, 5, 6), (0, 40, 40), (1, 0, 0)}
 
 
+def test_an_assignment_is_known_only_where_its_line_was_read():
+    """Else what another member read between two assignments would look jumped over."""
+    given = line("partitions_assigned", partitions=[{"topic": "orders", "partition": 0}])
+    first, second = given + data("7.0", 0, 5), data("7.1", 0, 9) + given + data("7.2", 0, 20)
+
+    def assignments(*pieces: tuple[bytes, int]) -> list[int | None]:
+        reader = VerifiableReader("ab" * 16, "g")
+        made = [r for text, at in pieces for r in reader.read(text, at).reports]
+        return [r.assignment for r in made if r.tier is Tier.CONSUMED]
+
+    one, same, other = assignments((first, 0), (second, len(first)))
+    assert one == same is not None
+    assert other not in (None, one)
+    unknown, after = assignments((second, len(first)))
+    assert (unknown, after) == (None, other), "a reader that is started again"
+    assert assignments((data("7.0", 0, 5), 0)) == [None], "a client that prints records only"
+
+
 def test_values_that_are_messages():
     assert message_of("7.12", "t") == ("vp-7", 12)
     assert message_of("12", "t") == ("vp:t", 12)

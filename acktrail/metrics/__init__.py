@@ -1,0 +1,1 @@
+"""What metric samples mean. Pure Python."""

@@ -1,1 +1,0 @@
-"""Reading log texts and metric names: pure Python, no Spark."""

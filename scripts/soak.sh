@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# The long versions of the crash and fault tests, whole or one part; each part takes at most 40 minutes.
+set -euo pipefail
+bin=$1
+part=${2:-}
+declare -A parts=(
+  [agents]="tests/unit/agents tests/integration/test_agent_kill.py tests/integration/test_lake_damage.py tests/integration/test_many_agents.py"
+  [alerts]="tests/integration/test_alerts.py"
+  [day]="tests/integration/test_watch_day.py"
+  [warnings]="tests/soak/test_warning.py"
+  [ordinary]="tests/soak/test_ordinary_cluster.py"
+  [outages]="tests/soak/test_outages.py"
+)
+order=(agents alerts day warnings ordinary outages)
+if [ -n "$part" ] && [ -z "${parts[$part]:-}" ]; then
+  echo "There is no part $part. PART is one of: ${order[*]}." >&2
+  exit 2
+fi
+for name in ${part:-"${order[@]}"}; do
+  echo "── $name"
+  # shellcheck disable=SC2086
+  ACKTRAIL_SOAK=1 "$bin/python" -m pytest -s --timeout 7200 ${parts[$name]}
+done
