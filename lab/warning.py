@@ -195,16 +195,18 @@ class Trial:
 
 @dataclass(frozen=True)
 class _Watched:
-    """Wait until the watch is warm: it would have been at work for long."""
+    """Wait until the watch has ended its first round: it would have been at work for long."""
 
     journal: Path
     within: float = 300.0
 
     def do(self, _run: Run) -> None:
-        """Wait for its word."""
-        ready = lambda: "Spark is ready." in self.journal.read_text()  # noqa: E731
-        if not wait_until(ready, self.within, pause=1):
-            raise LabError(f"The watch was not warm after {self.within:.0f} s; see {self.journal}.")
+        """Wait for the line of a round."""
+        ended = lambda: "INFO Updated " in self.journal.read_text()  # noqa: E731
+        if not wait_until(ended, self.within, pause=1):
+            raise LabError(
+                f"The watch ended no round within {self.within:.0f} s; see {self.journal}."
+            )
 
 
 def first_loss_ms(evidence: Path, producer: str = "*") -> int | None:

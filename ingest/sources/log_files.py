@@ -145,8 +145,8 @@ class LogFiles:
             self._follower.notes[stream.path] = "ends too early, read as far as it goes"
 
     def _nothing_new(self, stream: Stream, now: float) -> bool:
-        if stream.exhausted:
-            return True
+        if stream.exhausted or (self._once and stream.scanned_size >= 0):
+            return True  # with --once a file that still grows is read to its end once
         same = stream.scanned_size >= 0 and stream.scanned_size == stream.size()
         return same and stream.scanned_closed == self._closes(stream, now)[0]
 

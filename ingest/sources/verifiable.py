@@ -58,22 +58,30 @@ class VerifiableFiles:
         self._scope = f"verifiable/{self._cluster}/{self.name}"
         self._follower = Follower(settings.paths, AUDIT_REPORTS, self._scope)
         self._readings: dict[Key, _Reading] = {}
+        self._once = surroundings.once
+        self._ended: set[Key] = set()
+        """With --once: files read to their end. One that still grows is not read again."""
         self._looked = False
 
     def open(self, lake: Lake) -> None:
         """Learn from the lake how far each file was read, as files are met."""
         self._readings.clear()
+        self._ended.clear()
         self._follower.open(lake)
 
     def poll(self, timeout_s: float) -> Iterator[Batch]:  # noqa: ARG002 - never waits
         """What the files have gained, in whole lines."""
         for stream in self._look():
+            if stream.key in self._ended:
+                continue
             for _ in range(BLOCKS_IN_TURN):
                 block = stream.read(BLOCK)
                 batch = self._next(stream, block)
                 if batch is not None:
                     yield batch
                 if batch is None or len(block) < BLOCK:
+                    if self._once:
+                        self._ended.add(stream.key)
                     break
 
     def _look(self) -> list[Stream]:

@@ -87,7 +87,7 @@ def late_correction() -> tuple[Evidence, Evidence]:
 
 
 def test_fifty_slices_out_of_order_equal_one_rebuild(spark: SparkSession, tmp_path: Path) -> None:
-    worlds: dict[str, Evidence] = {f"w{n}": World(n, steps=25).evidence for n in range(20)}
+    worlds: dict[str, Evidence] = {f"w{n}": World(n, steps=25).evidence for n in range(8)}
     early, late = late_correction()
     whole = Lake(tmp_path / "whole")
     sliced = Lake(tmp_path / "sliced")

@@ -98,7 +98,7 @@ def test_a_torn_last_line_waits(tmp_path):
     path.write_bytes(whole[:cut])
     settings = VerifiableSource(kind="verifiable", name="v", paths=(str(path),))
     lake = Lake(tmp_path / "lake")
-    source = build_source(settings, Surroundings("c", once=True))
+    source = build_source(settings, Surroundings("c"))
     source.open(lake)
 
     def drain():
