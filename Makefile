@@ -34,7 +34,7 @@ lint: setup  ## ruff, formatting, mypy strict, import-linter
 	@$(BIN)/lint-imports
 
 docs: setup  ## the pages made from code (docs/tables.md)
-	@$(BIN)/python -m acktrail.tables_page > docs/tables.md
+	@$(BIN)/python -m acktrail.contracts.tables_page > docs/tables.md
 
 bench: setup servers  ## the same work by acktrail and by its peers, as ratios, in bench/results.json
 	@$(BIN)/python -m bench

@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from acktrail.output import write_rows
+from acktrail.terminal.output import write_rows
 
 BENCHMARKS = ("log_scan", "log_parse", "audit", "commands")
 RESULTS = Path(__file__).with_name("results.json")

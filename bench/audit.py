@@ -67,11 +67,11 @@ def _against_joins(directory: Path, spark: Any) -> list[dict[str, Any]]:
 
 def _from_reports(lake: Lake, spark: Any) -> set[tuple[str, int]]:
     """Reports to accounts with the exact lost ids, in one pass through the jobs' transforms."""
+    from acktrail.audit.block_account import unpack_findings
     from acktrail.contracts.bronze import CLUSTER_CONFIGS, CLUSTER_STATES, GROUP_OFFSETS
     from pipelines import runner
     from pipelines.gold.delivery_ledger import balance
     from pipelines.job import Options
-    from pipelines.rules.accounts import unpack_findings
     from pipelines.silver import audit_parts
     from pipelines.silver.audit_blocks import fold_parts
     from pipelines.spark_schema import loose

@@ -10,10 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from acktrail.audit.wire import (
+    BLOCK_BITS,
+    BLOCK_IDS,
+    Report,
+    encode_ids,
+    new_session,
+    row_of_report,
+)
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import BLOCK_BITS, BLOCK_IDS, Report, encode_ids, new_session, row_of_report
 
 PARTITIONS = 4
 BATCH = 100

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from acktrail.commands.demo import incident, recorded_until
+from acktrail.cli.demo import incident, recorded_until
 
 
 def run() -> list[dict[str, Any]]:

@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from acktrail.logs.event import Event, Unread
+from acktrail.logs.event import Event, UnreadRecord
 from acktrail.logs.prefilter import may_be_evidence
 from acktrail.logs.reader import read_record
 from acktrail.logs.records import join_records
-from acktrail.output import write_rows
+from acktrail.terminal.output import write_rows
 
 PRODUCER = "[Producer clientId="
 CONSUMER = "[Consumer clientId="
@@ -147,7 +147,7 @@ def _count(path: Path, counted: Counted) -> None:
         if isinstance(event, Event):
             read.add((str(path), record.line, event.kind))
             counted.events[event.kind] += 1
-        elif isinstance(event, Unread):
+        elif isinstance(event, UnreadRecord):
             counted.unread.append((str(path), record.line, event.reason))
     expected = set(_second_count(str(path), text.decode("utf-8", "replace").splitlines()))
     counted.missing += sorted(expected - read)

@@ -30,14 +30,14 @@ _WORDS = (
 
 _READ = """
 import sys, time
-from ingest.lean import without_pandas
+from ingest.agent.lean import without_pandas
 without_pandas()
 from acktrail.lake import Lake
 from acktrail.settings.sources import LogFilesSource
-from ingest.registry import Surroundings
+from ingest.registry import SourceContext
 from ingest.sources.log_files import LogFiles
 settings = LogFilesSource(kind="log_files", name="bench", paths=(sys.argv[1],))
-source = LogFiles(settings, Surroundings("c", once=True))
+source = LogFiles(settings, SourceContext("c", once=True))
 source.open(Lake(sys.argv[2]))
 began = time.process_time()
 while any([batch.received for batch in source.poll(0)]):

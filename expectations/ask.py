@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from acktrail.alerts.finding import CheckResult
+from acktrail.answers.pending import pending_evidence
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import CHECK_RESULTS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
-from acktrail.pending import pending_evidence
 from expectations.own_suites import read_own_suites
 from expectations.policy import Policy, read_policy
-from expectations.result import CheckResult
 from expectations.stale import NOTHING_WAITS, PENDING, Waiting
 from expectations.suite import Question, Suite
 from expectations.suites import SUITES

@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from acktrail.alerts.finding import Finding
+from acktrail.alerts.lifecycle import OPEN, RESOLVED, Alert, alerts_due, newest
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import ALERTS
 from acktrail.crashpoints import crash_point
 from acktrail.errors import AlertUndelivered, LakeBusy, PositionConflict
 from acktrail.lake import Lake, Position
-from expectations.alert import OPEN, RESOLVED, Alert, alerts_due, newest
 from expectations.notify.receiver import Receiver
-from expectations.result import Finding
 
 APP_ID = "alerts"
 STALE = timedelta(days=7)

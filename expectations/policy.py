@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Grade
 from acktrail.errors import ConfigError
 from acktrail.settings.problems import problem_lines
 from acktrail.settings.values import Zone
-from expectations.result import Finding
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from acktrail.alerts.finding import Finding
+from acktrail.answers.pending import PendingEvidence, behind
 from acktrail.contracts import Table
 from acktrail.contracts.bronze import (
     AUDIT_REPORTS,
@@ -21,10 +23,8 @@ from acktrail.contracts.bronze import (
     LOG_RECORDS,
     METRIC_SAMPLES,
 )
-from acktrail.output import moment
-from acktrail.pending import Pending, behind
+from acktrail.terminal.output import moment
 from expectations.domain.expectation import missing
-from expectations.result import Finding
 
 PENDING = "pending_s"
 """The threshold: so long evidence may wait for the next run."""
@@ -42,7 +42,7 @@ _DECIDES: dict[str, frozenset[str]] = {
 class Waiting:
     """What waits for a run, and how long it may."""
 
-    pending: Sequence[Pending]
+    pending: Sequence[PendingEvidence]
     allowed: timedelta
     now: datetime
 
@@ -65,7 +65,7 @@ class Waiting:
             if (rows := [p for p in fresh if p.source == source])
         ]
 
-    def _overdue(self) -> list[Pending]:
+    def _overdue(self) -> list[PendingEvidence]:
         return [p for p in self.pending if p.is_overdue(self.now, self.allowed)]
 
     def _finding(self, source: str) -> Finding:
@@ -90,7 +90,7 @@ NOTHING_WAITS = Waiting((), timedelta(0), datetime.fromtimestamp(0, UTC))
 """For those who run the jobs themselves, just before they ask."""
 
 
-def _rows(pending: Sequence[Pending]) -> str:
+def _rows(pending: Sequence[PendingEvidence]) -> str:
     """`1,205 rows of log_records (since 2026-01-31T12:00:00Z) are`."""
     most = max(pending, key=lambda p: p.rows)
     since = min((p.since for p in pending if p.since), default=None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acktrail.alerts.finding import NOT_COLLECTED, NOT_EVALUATED, CheckResult, Finding
 from acktrail.contracts.runs import COVERAGE
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import TransientError
@@ -21,7 +22,6 @@ from expectations.engine import context, gx
 from expectations.from_contract import structural
 from expectations.gaps import missing_evidence
 from expectations.policy import KINDS, Policy
-from expectations.result import NOT_COLLECTED, NOT_EVALUATED, CheckResult, Finding
 from expectations.stale import NOTHING_WAITS, Waiting
 from expectations.suite import Check, Question, Suite
 

@@ -13,7 +13,7 @@ from acktrail.settings.sources import SourceSettings
 from ingest.source import Source
 
 BUILDERS: dict[str, str] = {
-    # kind in the settings: module with `build(settings, surroundings) -> Source`.
+    # kind in the settings: module with `build(settings, context) -> Source`.
     "log_files": "ingest.sources.log_files",
     "prometheus": "ingest.sources.prometheus",
     "scrape": "ingest.sources.scrape",
@@ -28,7 +28,7 @@ NATIVE = ("log_scan", "cluster_state", "log_topic")
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class SourceContext:
     """What a source is given beside its own settings."""
 
     cluster: str
@@ -38,7 +38,7 @@ class Surroundings:
     """Read what is there and end, as a scheduler asks: the last record waits for no successor."""
 
 
-def build_source(settings: SourceSettings, surroundings: Surroundings) -> Source:
+def build_source(settings: SourceSettings, context: SourceContext) -> Source:
     """The source that *settings* describe, in this process; its module is imported only now.
 
     Enough for a probe (`open`, `health`, `close`); what runs for long takes *hosted_source*.
@@ -50,17 +50,17 @@ def build_source(settings: SourceSettings, surroundings: Surroundings) -> Source
             f"Known kinds: {', '.join(BUILDERS)}."
         )
     build = cast(
-        "Callable[[SourceSettings, Surroundings], Source]", importlib.import_module(module).build
+        "Callable[[SourceSettings, SourceContext], Source]", importlib.import_module(module).build
     )
-    return build(settings, surroundings)
+    return build(settings, context)
 
 
-def hosted_source(settings: SourceSettings, surroundings: Surroundings) -> Source:
+def hosted_source(settings: SourceSettings, context: SourceContext) -> Source:
     """As *build_source*; a source that calls native code runs in a process of its own.
 
     It is built here too, and dropped, so that wrong settings are refused before anything starts.
     """
-    from ingest.isolated import IsolatedSource
+    from ingest.agent.isolated import IsolatedSource
 
-    source = build_source(settings, surroundings)
-    return IsolatedSource(settings, surroundings) if settings.kind in NATIVE else source
+    source = build_source(settings, context)
+    return IsolatedSource(settings, context) if settings.kind in NATIVE else source

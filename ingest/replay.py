@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from acktrail.audit.wire import Report, row_of_report
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import (
@@ -28,19 +29,18 @@ from acktrail.contracts.bronze import (
 )
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
-from acktrail.metricnames import METRICS
+from acktrail.metrics.names import METRICS
 from acktrail.settings.sources import LogFilesSource
-from acktrail.wire import Report, row_of_report
-from ingest.agent import Agent
-from ingest.exposition import read_text
-from ingest.log_reports import LogRecord, ScannedRange, scan_reports
-from ingest.pending import Flush
+from ingest.agent.flush import Flush
+from ingest.agent.loop import Agent
 from ingest.recorded import content, json_lines, name_hash, plain_name, recorded_files
-from ingest.registry import Surroundings
-from ingest.samples import SeriesSamples, failed_target, sample_rows
+from ingest.registry import SourceContext
 from ingest.source import Batch
+from ingest.sources.exposition import read_text
 from ingest.sources.log_files import LogFiles
-from ingest.verifiable import VerifiableReader
+from ingest.sources.samples import SeriesSamples, failed_target, sample_rows
+from ingest.sources.scan_reports import LogRecord, ScannedRange, scan_reports
+from ingest.sources.verifiable_lines import VerifiableReader
 
 SOURCE = "replay"
 
@@ -134,8 +134,8 @@ def _logs(work: _Replay) -> int:
             paths=(f"{glob.escape(str(host))}/*.log",),
             host=host.name,
         )
-        surroundings = Surroundings(work.cluster, once=True)
-        sources.append(LogFiles(settings, surroundings, clock=work.read_at.timestamp))
+        context = SourceContext(work.cluster, once=True)
+        sources.append(LogFiles(settings, context, clock=work.read_at.timestamp))
     agent = Agent(work.lake, sources, once=True)
     agent.run()
     return sum(counts.written for counts in agent.counts.values())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lab import exporter
 from lab.cluster import Cluster
-from lab.events import Progress
+from lab.events import ClientProgress
 from lab.layouts import client_logging
 from lab.processes import Process
 from lab.scenario import Consumer, Producer
@@ -29,7 +29,7 @@ class Client:
     host: str
     process: Process
     output: Path
-    progress: Progress
+    progress: ClientProgress
     exporter_port: int | None
     prefix: str = ""
 
@@ -101,7 +101,7 @@ def _java(
     )
     output = _directory(evidence / "verifiable") / f"{role}-{wanted.name}.jsonl"
     process = Process(command, output=output, errors=home / "errors.txt")
-    return Client(wanted.name, wanted.host, process, output, Progress(output), port)
+    return Client(wanted.name, wanted.host, process, output, ClientProgress(output), port)
 
 
 def _python_producer(cluster: Cluster, wanted: Producer, evidence: Path, prefix: str) -> Client:
@@ -151,7 +151,7 @@ def _python(
     errors = _directory(evidence / "logs" / wanted.host) / f"{wanted.name}.log"
     command = [sys.executable, "-m", module, str(home / "plan.json")]
     process = Process(command, output=output, errors=errors, directory=_PACKAGE)
-    return Client(wanted.name, wanted.host, process, output, Progress(output), None)
+    return Client(wanted.name, wanted.host, process, output, ClientProgress(output), None)
 
 
 def _home(cluster: Cluster, name: str) -> Path:

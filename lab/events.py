@@ -20,7 +20,7 @@ def read_events(path: Path) -> Iterator[Event]:
                 yield event
 
 
-class Progress:
+class ClientProgress:
     """How far a client has come, by the events it has printed so far."""
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class Progress:
         self.partitions: set[tuple[str, int]] = set()
         """Of a consumer: what it has been assigned."""
 
-    def update(self) -> Progress:
+    def update(self) -> ClientProgress:
         """Read what was printed since the last time."""
         if not self._path.exists():
             return self

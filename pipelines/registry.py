@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acktrail.errors import UsageError
-from pipelines.books import BOOKS
+from pipelines.audit_jobs import BOOKS
 from pipelines.gold import retry_budgets
 from pipelines.job import Job
 from pipelines.silver import (

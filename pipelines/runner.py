@@ -18,7 +18,7 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import RUNS
 from acktrail.crashpoints import crash_point
 from acktrail.errors import LakeBusy, PositionConflict
-from acktrail.lake import Added, Change, Lake, Position
+from acktrail.lake import AddedFiles, Change, Lake, Position
 from acktrail.window import Window, day_of, hour_of
 from pipelines.job import Diff, Evidence, Fold, Job, Map, Options
 
@@ -67,7 +67,7 @@ class _Plan:
 
     job: Job
     run: int
-    news: Mapping[str, Added]
+    news: Mapping[str, AddedFiles]
     since: Mapping[str, int]
     rebuild: bool
 
@@ -267,7 +267,7 @@ def whole(session: SparkSession, lake: Lake, table: Table) -> DataFrame:
     return _files(session, lake, table, added)
 
 
-def _files(session: SparkSession, lake: Lake, table: Table, added: Added) -> DataFrame:
+def _files(session: SparkSession, lake: Lake, table: Table, added: AddedFiles) -> DataFrame:
     from pipelines.spark_schema import no_rows, struct
 
     if not added.files:
@@ -277,7 +277,7 @@ def _files(session: SparkSession, lake: Lake, table: Table, added: Added) -> Dat
     return reader.parquet(*files)
 
 
-def _texts(added: Added) -> frozenset[str]:
+def _texts(added: AddedFiles) -> frozenset[str]:
     return frozenset(text for values in added.partitions for text in values.values() if text)
 
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from acktrail import housekeeping
 from acktrail.contracts import Table
-from acktrail.lake import Lake, Values
+from acktrail.lake import Lake, Values, housekeeping
 from pipelines.job import Job
 
 if TYPE_CHECKING:

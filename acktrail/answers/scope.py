@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from acktrail.answers.books import INCIDENT_STATES, Row, Wanted
 from acktrail.answers.known_names import require_known
+from acktrail.answers.losses import INCIDENT_STATES, Row, Wanted
 from acktrail.contracts import Table
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.gold import DELIVERY_LEDGER

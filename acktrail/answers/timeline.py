@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from acktrail.answers.books import Row, events_of
+from acktrail.answers.losses import Row, events_of
 from acktrail.contracts import Table
 from acktrail.contracts.bronze import CLUSTER_STATES
 from acktrail.contracts.silver import BROKER_EVENTS, CONSUMER_EVENTS, PRODUCER_EVENTS

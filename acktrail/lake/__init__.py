@@ -13,8 +13,8 @@ new, `positions` how far sources are, `guard` and `damage` refuse what cannot be
 says why a directory cannot be used.
 """
 
-from acktrail.lake.changes import Added, Values
+from acktrail.lake.changes import AddedFiles, Values
 from acktrail.lake.positions import Position, Standing
 from acktrail.lake.tables import ATTEMPTS, Change, Lake, Note
 
-__all__ = ["ATTEMPTS", "Added", "Change", "Lake", "Note", "Position", "Standing", "Values"]
+__all__ = ["ATTEMPTS", "AddedFiles", "Change", "Lake", "Note", "Position", "Standing", "Values"]

@@ -20,7 +20,7 @@ Values = Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedFiles:
     """Files added to a table after a version: what a job must look at."""
 
     version: int
@@ -41,13 +41,13 @@ class Added:
 
 def added_since(
     delta: DeltaTable, since: int | None, entry: Callable[[int], Sequence[Action] | None]
-) -> Added:
+) -> AddedFiles:
     """What was added after version *since* (None: everything); *entry* reads one log entry."""
     newest = int(delta.version())
     actions = pa.table(delta.get_add_actions(flatten=False))
     current, rows = _files(actions), _rows_by_file(actions)
     total = sum(rows.values())
-    whole = Added(newest, current, _distinct(current.values()), True, total, current, total)
+    whole = AddedFiles(newest, current, _distinct(current.values()), True, total, current, total)
     if since is None:
         return whole
     if since > newest:
@@ -71,11 +71,11 @@ def added_since(
     if not files.keys() <= current.keys():
         return replace(whole, complete=False)
     count = sum(rows.get(file, 0) for file in files)
-    return Added(newest, files, _distinct(touched), True, count, current, total)
+    return AddedFiles(newest, files, _distinct(touched), True, count, current, total)
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadFiles:
     """What a job has not read of one of its inputs."""
 
     rows: int
@@ -88,7 +88,7 @@ class Unread:
 
 def unread_since(
     newest: int, since: int | None, entry: Callable[[int], Sequence[Action] | None]
-) -> Unread | None:
+) -> UnreadFiles | None:
     """What came after version *since* (None: everything) up to *newest*; None if nothing did.
 
     Compacting commits (dataChange=false) and commits without files bring nothing to read.
@@ -115,7 +115,7 @@ def unread_since(
             changed, first = True, _committed_at(written)
     if not changed and not lost:
         return None
-    return Unread(sum(rows.values()), last == newest and not lost, None if lost else first)
+    return UnreadFiles(sum(rows.values()), last == newest and not lost, None if lost else first)
 
 
 def _stated_rows(add: Mapping[str, Any]) -> int:

@@ -19,7 +19,7 @@ from acktrail.contracts import TABLES, Table
 from acktrail.contracts.arrow import conform, schema
 from acktrail.crashpoints import crash_point
 from acktrail.errors import ConfigError, LakeBusy, LakeDamaged
-from acktrail.lake.changes import Added, Unread, Values, added_since, unread_since
+from acktrail.lake.changes import AddedFiles, UnreadFiles, Values, added_since, unread_since
 from acktrail.lake.damage import (
     check_entry,
     commit_seal,
@@ -234,7 +234,7 @@ class Lake:
                 found = found.append_column(name, pa.nulls(found.num_rows, kind))
         return found.select(wanted)
 
-    def added(self, table: Table, since: int | None) -> Added | None:
+    def added(self, table: Table, since: int | None) -> AddedFiles | None:
         """What was added after version *since* (None: everything); None if not written yet."""
         delta = self.open(table)
         if delta is None:
@@ -242,7 +242,7 @@ class Lake:
         path = self.path(table)
         return added_since(delta, since, lambda version: actions_of(table, path, version))
 
-    def unread(self, table: Table, since: int | None) -> Unread | None:
+    def unread(self, table: Table, since: int | None) -> UnreadFiles | None:
         """What came to *table* after version *since* (None: everything); None if nothing did."""
         newest = self.version(table)
         if newest is None or newest == since:

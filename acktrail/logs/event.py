@@ -116,12 +116,12 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadRecord:
     """A record that looks like evidence and could not be read."""
 
     reason: str
     """The words that looked like evidence."""
 
 
-Reading = Event | Unread | None
+Reading = Event | UnreadRecord | None
 """What a record is: an event, unreadable evidence, or nothing of interest."""

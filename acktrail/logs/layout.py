@@ -176,7 +176,7 @@ _STACKS = ("stack_trace", "error.stack_trace", "exception", "throwable", "thrown
 
 
 def _json_lines(text: str) -> Text | None:
-    """The message and its surroundings from one or more JSON objects, one per line."""
+    """The message and its context from one or more JSON objects, one per line."""
     if text.startswith("{\n"):  # one object, spread out
         return _json_object(text)
     first: Text | None = None

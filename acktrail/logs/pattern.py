@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from acktrail.logs.event import KINDS, Unread
+from acktrail.logs.event import KINDS, UnreadRecord
 from acktrail.logs.layout import Layout, Text
 from acktrail.logs.partitions import split_partition, topic_name
 
@@ -60,7 +60,7 @@ class Pattern:
     detail: str
     words: tuple[str, ...]
     """A text that holds none of them is not read, nor kept by an agent."""
-    read: Callable[[Text, str], Found | Unread | None]
+    read: Callable[[Text, str], Found | UnreadRecord | None]
     """Reads a record, given as it was printed and on one line."""
     sure: tuple[str, ...] = ()
     """Words that only this wording has: a record that holds one is an event, or is unread."""

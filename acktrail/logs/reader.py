@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from acktrail.logs.errors import look_up
-from acktrail.logs.event import BROKER, KINDS, PRODUCER, Event, Reading, Unread
+from acktrail.logs.event import BROKER, KINDS, PRODUCER, Event, Reading, UnreadRecord
 from acktrail.logs.layout import MAX_TEXT, Layout, Text, read_head, unwrap_record, without_logger
 from acktrail.logs.partitions import topic_name
 from acktrail.logs.pattern import Fields, Found, Pattern
@@ -66,10 +66,10 @@ def read_record(text: str) -> Reading:
     return reading or _unread(flat, text)
 
 
-def _unread(flat: str, text: str) -> Unread | None:
+def _unread(flat: str, text: str) -> UnreadRecord | None:
     """Whether words stand here that only an event has: in the message, or in what wraps it."""
     whole = f"{flat}\n{text}"
-    return next((Unread(words) for words in SURE_WORDS if words in whole), None)
+    return next((UnreadRecord(words) for words in SURE_WORDS if words in whole), None)
 
 
 def _of_a_consumer(event: Event, text: str) -> bool:
@@ -85,10 +85,10 @@ def _seems_cut(event: Event) -> bool:
     return event.kind in ("retry", "split_retry") and look_up(event.error) is None
 
 
-def _read(shown: Text, flat: str, text: str) -> Event | Unread | None:
+def _read(shown: Text, flat: str, text: str) -> Event | UnreadRecord | None:
     """The first pattern's event; else what a pattern could not read."""
     held = flat if shown.fields is None else f"{flat}\n{text[:MAX_TEXT]}"
-    unread: Unread | None = None
+    unread: UnreadRecord | None = None
     for words, group in _GROUPS:
         for word in words:
             if word in held:
@@ -97,7 +97,7 @@ def _read(shown: Text, flat: str, text: str) -> Event | Unread | None:
             continue
         for pattern in group:
             found = pattern.read(shown, flat)
-            if isinstance(found, Unread):
+            if isinstance(found, UnreadRecord):
                 unread = unread or found
             elif found is not None:
                 event = _spoken(pattern, found, shown, flat)

@@ -1,6 +1,6 @@
 """Metric samples: what a series means, and how much a total grew.
 
-Names are translated by `acktrail.metricnames`; here labels become the columns of silver. A series
+Names are translated by `acktrail.metrics.names`; here labels become the columns of silver. A series
 of all topics together has no topic and is never added to those of single topics.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from acktrail.metricnames import Side, read_name
+from acktrail.metrics.names import Side, read_name
 
 LOOK_BACK_S = 3600
 """A total's growth is counted only against a sample at most this old: absent is not zero."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from acktrail.metricnames import METRICS
+from acktrail.metrics.names import METRICS
 from acktrail.nearest import did_you_mean
 from acktrail.settings.values import Address, Count, Number, PathGlob, Text, TopicName, Zone
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
@@ -21,7 +22,6 @@ from expectations.domain.expectation import (
     not_collected,
     texts,
 )
-from expectations.result import Finding
 
 _KINDS = ("logs", "metrics", "audits")
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"

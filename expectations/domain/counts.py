@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of, number
-from expectations.result import Finding
 
 _KEY = ("job", "run")
 

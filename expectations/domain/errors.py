@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of, texts
-from expectations.result import Finding
 
 _NOT_FINAL = (
     *("retry", "split_retry", "invalid_metadata", "sequence_reset"),

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
@@ -17,7 +18,6 @@ from expectations.domain.expectation import (
     not_collected,
     number,
 )
-from expectations.result import Finding
 
 MISSING = "evidence_missing"
 STALE = "evidence_stale"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import UNDECIDED, Finding, first_keys
 from acktrail.contracts.vocabulary import Outcome
 from expectations.engine import (
     BatchExpectation,
@@ -17,7 +18,6 @@ from expectations.engine import (
     TableMetricProvider,
     metric_value,
 )
-from expectations.result import UNDECIDED, Finding, first_keys
 
 FRAME = "table.acktrail_frame"
 """Name of the metric that is the table itself."""

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from acktrail.window import hour_of
 from expectations.domain.expectation import (
     DomainExpectation,
@@ -22,7 +23,6 @@ from expectations.domain.expectation import (
     missing,
 )
 from expectations.domain.rates import missing_metrics
-from expectations.result import Finding
 
 _COUNT = "failed_produce_requests_total"
 _EXPLAINING = (

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
@@ -16,7 +17,6 @@ from expectations.domain.expectation import (
     number,
     texts,
 )
-from expectations.result import Finding
 
 _KEY = ("session", "topic", "group", "block")
 

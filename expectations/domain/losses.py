@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding, first_keys
 from acktrail.contracts.vocabulary import State
 from expectations.domain.expectation import DomainExpectation, failure, instant, texts
-from expectations.result import Finding, first_keys
 
 
 class _ExpectNone(DomainExpectation):

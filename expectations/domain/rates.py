@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
@@ -16,7 +17,6 @@ from expectations.domain.expectation import (
     not_collected,
     texts,
 )
-from expectations.result import Finding
 
 _KEY = ("client_id", "topic", "hour")
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
@@ -15,7 +16,6 @@ from expectations.domain.expectation import (
     number,
     texts,
 )
-from expectations.result import Finding
 
 SHARE = 0.75
 """A budget of time is critical only once a quarter of it is gone, however short it is."""

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import SourceState
 from expectations.domain.expectation import DomainExpectation, failure
-from expectations.result import Finding
 
 Row = Mapping[str, Any]
 

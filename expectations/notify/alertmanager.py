@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from acktrail.alerts.lifecycle import OPEN, Alert
 from acktrail.errors import AlertUndelivered
-from expectations.alert import OPEN, Alert
 from expectations.notify.post import Patience, post
 
 _PATH = "/api/v2/alerts"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from expectations.alert import Alert
+from acktrail.alerts.lifecycle import Alert
 
 
 class Receiver(Protocol):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from expectations.alert import Alert
+from acktrail.alerts.lifecycle import Alert
 from expectations.notify.post import Patience, post
 
 

@@ -17,19 +17,19 @@ from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
 from acktrail.logs.redact import redact
 from acktrail.settings.sources import ClusterStateSource, SourceSettings
-from ingest.cluster_view import ClusterView, PartitionState
-from ingest.kafka_access import client_config
-from ingest.registry import Surroundings
+from ingest.kafka.access import client_config
+from ingest.kafka.cluster_view import ClusterView, PartitionState
+from ingest.registry import SourceContext
 from ingest.source import Batch, Health
 
 _TABLES = (CLUSTER_STATES, CLUSTER_CONFIGS, GROUP_OFFSETS)
 
 
-def build(settings: SourceSettings, surroundings: Surroundings) -> ClusterStates:
+def build(settings: SourceSettings, context: SourceContext) -> ClusterStates:
     """The source that *settings* describe."""
     if not isinstance(settings, ClusterStateSource):
         raise ConfigError(f"{settings.name} is not a cluster_state source.")
-    return ClusterStates(settings, surroundings)
+    return ClusterStates(settings, context)
 
 
 class ClusterStates:
@@ -38,14 +38,14 @@ class ClusterStates:
     def __init__(
         self,
         settings: ClusterStateSource,
-        surroundings: Surroundings,
+        context: SourceContext,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
-        self.app_id = f"cluster_state/{surroundings.cluster}/{settings.name}"
+        self.app_id = f"cluster_state/{context.cluster}/{settings.name}"
         self._settings = settings
-        self._cluster = surroundings.cluster
-        self._config = client_config(surroundings.kafka)
+        self._cluster = context.cluster
+        self._config = client_config(context.kafka)
         self._clock = clock
         self._view: ClusterView | None = None
         self._positions: dict[str, int | None] = {}

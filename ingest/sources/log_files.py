@@ -18,13 +18,13 @@ from acktrail.lake import Lake
 from acktrail.logs.prefilter import marker_of, may_be_evidence
 from acktrail.logs.records import MAX_LINE_BYTES
 from acktrail.settings.sources import LogFilesSource, SourceSettings
+from ingest.files.block_scan import BlockScan, Kept, scan_block
 from ingest.files.follow import Follower
-from ingest.files.scan import Kept, Scan, scan_block
 from ingest.files.stream import Stream
-from ingest.log_rows import clean_text
-from ingest.registry import Surroundings
-from ingest.shipped import moment
+from ingest.registry import SourceContext
 from ingest.source import Batch, Health
+from ingest.sources.log_rows import clean_text
+from ingest.sources.shipped_lines import moment
 
 BLOCK = 1024 * 1024
 """Bytes scanned at a time; a longer line is skipped over and kept cut."""
@@ -43,11 +43,11 @@ _SHIPPED = re.compile(
 )
 
 
-def build(settings: SourceSettings, surroundings: Surroundings) -> LogFiles:
+def build(settings: SourceSettings, context: SourceContext) -> LogFiles:
     """The source that *settings* describe."""
     if not isinstance(settings, LogFilesSource):
         raise ConfigError(f"{settings.name} is not a log_files source.")
-    return LogFiles(settings, surroundings)
+    return LogFiles(settings, context)
 
 
 class LogFiles:
@@ -56,13 +56,13 @@ class LogFiles:
     def __init__(
         self,
         settings: LogFilesSource,
-        surroundings: Surroundings,
+        context: SourceContext,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
         self._settings = settings
-        self._cluster = surroundings.cluster
-        self._once = surroundings.once
+        self._cluster = context.cluster
+        self._once = context.once
         self._clock = clock
         self._host = settings.host or socket.gethostname()
         scope = f"log_files/{self._cluster}/{self.name}/{self._host}"
@@ -129,7 +129,7 @@ class LogFiles:
     def _read_block(self, stream: Stream, block: bytes, at_end: bool, closed: bool) -> Batch | None:
         zeros = len(block) - len(block.lstrip(b"\0"))
         if zeros:  # the hole before the text of a writer that went on at its old offset
-            return self._batch(stream, Scan((), zeros, 0, 0))
+            return self._batch(stream, BlockScan((), zeros, 0, 0))
         if stream.skip_to is not None or (not at_end and b"\n" not in block):
             return self._skip_long_line(stream, block, closed)
         scan = scan_block(block, closed=closed)
@@ -176,9 +176,9 @@ class LogFiles:
         stream.skip_to = None
         text = block[:MAX_LINE_BYTES]
         kept = (Kept(0, 0, text, True),) if may_be_evidence(text) else ()
-        return self._batch(stream, Scan(kept, at - track.read_to, 1, 1 - len(kept)))
+        return self._batch(stream, BlockScan(kept, at - track.read_to, 1, 1 - len(kept)))
 
-    def _batch(self, stream: Stream, scan: Scan) -> Batch | None:
+    def _batch(self, stream: Stream, scan: BlockScan) -> Batch | None:
         if not scan.settled:
             return None
         track = stream.track

@@ -17,27 +17,27 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from acktrail.audit.wire import Report, row_of_report
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.vocabulary import Tier
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
 from acktrail.settings.sources import LogScanSource, SourceSettings
-from acktrail.wire import Report, row_of_report
-from ingest.cluster_view import ClusterView, PartitionState
-from ingest.kafka_access import client_config
-from ingest.log_reports import LogRecord, ScannedRange, scan_reports
-from ingest.partition_reader import PartitionReader
-from ingest.registry import Surroundings
+from ingest.kafka.access import client_config
+from ingest.kafka.cluster_view import ClusterView, PartitionState
+from ingest.registry import SourceContext
 from ingest.source import Batch, Health
-from ingest.suspicion import COLUMNS, Place, suspects
+from ingest.sources.partition_reader import PartitionReader
+from ingest.sources.scan_plan import COLUMNS, Place, suspects
+from ingest.sources.scan_reports import LogRecord, ScannedRange, scan_reports
 
 
-def build(settings: SourceSettings, surroundings: Surroundings) -> LogScanner:
+def build(settings: SourceSettings, context: SourceContext) -> LogScanner:
     """The source that *settings* describe."""
     if not isinstance(settings, LogScanSource):
         raise ConfigError(f"{settings.name} is not a log_scan source.")
-    return LogScanner(settings, surroundings)
+    return LogScanner(settings, context)
 
 
 class LogScanner:
@@ -46,13 +46,13 @@ class LogScanner:
     def __init__(
         self,
         settings: LogScanSource,
-        surroundings: Surroundings,
+        context: SourceContext,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
         self._settings = settings
-        self._cluster = surroundings.cluster
-        self._config = client_config(surroundings.kafka)
+        self._cluster = context.cluster
+        self._config = client_config(context.kafka)
         self._clock = clock
         self._reporter = ""
         self._part = 0

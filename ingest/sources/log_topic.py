@@ -21,13 +21,13 @@ from acktrail.errors import ConfigError, SourceUnavailable
 from acktrail.lake import Lake, Position
 from acktrail.logs.prefilter import marker_of
 from acktrail.settings.sources import LogTopicSource, SourceSettings
-from ingest.cluster_view import ClusterView, PartitionState
-from ingest.kafka_access import Listener, client_config, explained, open_consumer
-from ingest.log_rows import clean_text
-from ingest.registry import Surroundings
-from ingest.shipped import read_shipped
-from ingest.shipped_records import Joined, PartitionLines
+from ingest.kafka.access import Listener, client_config, explained, open_consumer
+from ingest.kafka.cluster_view import ClusterView, PartitionState
+from ingest.registry import SourceContext
 from ingest.source import Batch, Health
+from ingest.sources.log_rows import clean_text
+from ingest.sources.shipped_lines import read_shipped
+from ingest.sources.shipped_records import Joined, PartitionLines
 
 CONSUMED_AT_ONCE = 5_000
 CONSUME_S = 0.5
@@ -44,11 +44,11 @@ EXPIRED = "expired_before_read"
 """Offsets that retention deleted before they were read."""
 
 
-def build(settings: SourceSettings, surroundings: Surroundings) -> LogTopic:
+def build(settings: SourceSettings, context: SourceContext) -> LogTopic:
     """The source that *settings* describe."""
     if not isinstance(settings, LogTopicSource):
         raise ConfigError(f"{settings.name} is not a log_topic source.")
-    return LogTopic(settings, surroundings)
+    return LogTopic(settings, context)
 
 
 class LogTopic:
@@ -57,14 +57,14 @@ class LogTopic:
     def __init__(
         self,
         settings: LogTopicSource,
-        surroundings: Surroundings,
+        context: SourceContext,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
         self._settings = settings
-        self._cluster = surroundings.cluster
-        self._once = surroundings.once
-        self._config = client_config(surroundings.kafka)
+        self._cluster = context.cluster
+        self._once = context.once
+        self._config = client_config(context.kafka)
         self._clock = clock
         self._lake: Lake | None = None
         self._view: ClusterView | None = None

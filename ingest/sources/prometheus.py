@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from acktrail.contracts.bronze import METRIC_SAMPLES
 from acktrail.errors import ConfigError, RangeTooLarge
 from acktrail.lake import Lake, Position
-from acktrail.metricnames import name_pattern, read_name
+from acktrail.metrics.names import name_pattern, read_name
 from acktrail.settings.sources import PrometheusSource, SourceSettings
-from ingest.absent_metrics import absent_sides, named_but_absent
 from ingest.http_access import HttpAccess
-from ingest.prometheus import Prometheus, Series, selector
-from ingest.registry import Surroundings
-from ingest.samples import SeriesSamples, sample_rows
+from ingest.registry import SourceContext
 from ingest.source import Batch, Health
+from ingest.sources.absent_metrics import absent_sides, named_but_absent
+from ingest.sources.prometheus_api import Prometheus, Series, selector
+from ingest.sources.samples import SeriesSamples, sample_rows
 
 MANY_SAMPLES = 200_000
 """A window that gave more is followed by a shorter one: batches stay bounded."""
@@ -29,11 +29,11 @@ ABSENT_MS = 300_000
 """A metric without a sample for so long has no series: a server's own look-back."""
 
 
-def build(settings: SourceSettings, surroundings: Surroundings) -> PrometheusSamples:
+def build(settings: SourceSettings, context: SourceContext) -> PrometheusSamples:
     """The source that *settings* describe."""
     if not isinstance(settings, PrometheusSource):
         raise ConfigError(f"{settings.name} is not a prometheus source.")
-    return PrometheusSamples(settings, surroundings)
+    return PrometheusSamples(settings, context)
 
 
 class PrometheusSamples:
@@ -42,13 +42,13 @@ class PrometheusSamples:
     def __init__(
         self,
         settings: PrometheusSource,
-        surroundings: Surroundings,
+        context: SourceContext,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
-        self.app_id = f"prometheus/{surroundings.cluster}/{settings.name}"
+        self.app_id = f"prometheus/{context.cluster}/{settings.name}"
         self._settings = settings
-        self._cluster = surroundings.cluster
+        self._cluster = context.cluster
         self._now = now
         self._selector = selector(name_pattern(settings.metrics), settings.match)
         self._server = Prometheus(settings.url, HttpAccess.of(settings))

@@ -18,25 +18,25 @@ from urllib.parse import urlsplit
 from acktrail.contracts.bronze import METRIC_SAMPLES
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
-from acktrail.metricnames import read_name
+from acktrail.metrics.names import read_name
 from acktrail.settings.sources import ScrapeSource, SourceSettings
-from ingest.absent_metrics import named_but_absent
-from ingest.exposition import Exposition, read_text
 from ingest.http_access import HttpAccess, why
-from ingest.jolokia import read_answers, read_requests
-from ingest.registry import Surroundings
-from ingest.samples import SeriesSamples, failed_target, sample_rows
+from ingest.registry import SourceContext
 from ingest.source import Batch, Health
+from ingest.sources.absent_metrics import named_but_absent
+from ingest.sources.exposition import Exposition, read_text
+from ingest.sources.jolokia import read_answers, read_requests
+from ingest.sources.samples import SeriesSamples, failed_target, sample_rows
 
 MOST_BYTES = 64 * 1024 * 1024
 AT_ONCE = 8
 
 
-def build(settings: SourceSettings, surroundings: Surroundings) -> Scraper:
+def build(settings: SourceSettings, context: SourceContext) -> Scraper:
     """The source that *settings* describe."""
     if not isinstance(settings, ScrapeSource):
         raise ConfigError(f"{settings.name} is not a scrape source.")
-    return Scraper(settings, surroundings)
+    return Scraper(settings, context)
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Scraper:
     def __init__(
         self,
         settings: ScrapeSource,
-        surroundings: Surroundings,
+        context: SourceContext,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
-        self.app_id = f"scrape/{surroundings.cluster}/{settings.name}"
+        self.app_id = f"scrape/{context.cluster}/{settings.name}"
         self._settings = settings
-        self._cluster = surroundings.cluster
+        self._cluster = context.cluster
         self._clock = clock
         self._access = HttpAccess.of(settings)
         self._position: int | None = None

@@ -11,29 +11,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from acktrail.audit.wire import row_of_report
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
 from acktrail.settings.sources import SourceSettings, VerifiableSource
-from acktrail.wire import row_of_report
 from ingest.files.follow import Follower
 from ingest.files.stream import Key, Stream
 from ingest.recorded import name_hash
-from ingest.registry import Surroundings
+from ingest.registry import SourceContext
 from ingest.source import Batch, Health
-from ingest.verifiable import VerifiableReader
+from ingest.sources.verifiable_lines import VerifiableReader
 
 BLOCK = 1024 * 1024
 BLOCKS_IN_TURN = 16
 """Blocks read of one file before the next has its turn."""
 
 
-def build(settings: SourceSettings, surroundings: Surroundings) -> VerifiableFiles:
+def build(settings: SourceSettings, context: SourceContext) -> VerifiableFiles:
     """The source that *settings* describe."""
     if not isinstance(settings, VerifiableSource):
         raise ConfigError(f"{settings.name} is not a verifiable source.")
-    return VerifiableFiles(settings, surroundings)
+    return VerifiableFiles(settings, context)
 
 
 @dataclass
@@ -48,17 +48,17 @@ class VerifiableFiles:
     def __init__(
         self,
         settings: VerifiableSource,
-        surroundings: Surroundings,
+        context: SourceContext,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = settings.name
         self._settings = settings
-        self._cluster = surroundings.cluster
+        self._cluster = context.cluster
         self._clock = clock
         self._scope = f"verifiable/{self._cluster}/{self.name}"
         self._follower = Follower(settings.paths, AUDIT_REPORTS, self._scope)
         self._readings: dict[Key, _Reading] = {}
-        self._once = surroundings.once
+        self._once = context.once
         self._ended: set[Key] = set()
         """With --once: files read to their end. One that still grows is not read again."""
         self._looked = False

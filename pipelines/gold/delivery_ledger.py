@@ -9,19 +9,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from acktrail.aliases import Aliases, named_session
+from acktrail.audit.bitmaps import union
+from acktrail.audit.block import PRODUCER_TIERS, Block, Placed
+from acktrail.audit.block_account import account_block
+from acktrail.audit.parts import unpack_parts
+from acktrail.audit.topic_evidence import SessionEvidence, TopicEvidence
+from acktrail.audit.wire import bucket_of
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.gold import DELIVERY_LEDGER
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import bucket_of
 from pipelines.arrow_rows import Row, by_key, rows_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.ledger_rows import evidence_rows, in_buckets
 from pipelines.job import Options
-from pipelines.rules.accounts import account_block
-from pipelines.rules.bitmaps import union
-from pipelines.rules.block import PRODUCER_TIERS, Block, Placed
-from pipelines.rules.evidence import SessionEvidence, TopicEvidence
-from pipelines.rules.parts import unpack_parts
 from pipelines.spark_schema import loose
 
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(DELIVERY_LEDGER)])

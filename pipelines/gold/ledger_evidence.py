@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelines.arrow_rows import Row
-from pipelines.rules.evidence import (
+from acktrail.audit.topic_evidence import (
     DEFAULT_REPLICA_LAG_MS,
-    Commit,
     Consumed,
+    GroupCommit,
     GroupEvidence,
+    LogScan,
     PartitionEvidence,
-    Scan,
     StateAt,
     TopicEvidence,
 )
+from pipelines.arrow_rows import Row
 
 
 def topic_of(rows: Iterable[Row]) -> TopicEvidence:
     """All that is known of a topic; rows in any order, repeated or not."""
-    scans: dict[int, set[Scan]] = {}
+    scans: dict[int, set[LogScan]] = {}
     states: dict[int, set[StateAt]] = {}
     consumed: dict[str, dict[int, list[tuple[int, Consumed]]]] = {}
-    commits: dict[str, dict[int, set[Commit]]] = {}
+    commits: dict[str, dict[int, set[GroupCommit]]] = {}
     compacted, lag = False, DEFAULT_REPLICA_LAG_MS
     for row in rows:
         kind, partition = row["kind"], row["partition"]
         if kind == "scanned":
-            scan = Scan(row["first"], row["last"], row["at_ms"], bool(row["flag"]))
+            scan = LogScan(row["first"], row["last"], row["at_ms"], bool(row["flag"]))
             scans.setdefault(partition, set()).add(scan)
         elif kind == "state":
             state = StateAt(
@@ -47,7 +47,7 @@ def topic_of(rows: Iterable[Row]) -> TopicEvidence:
             at = consumed.setdefault(row["group"], {}).setdefault(partition, [])
             at.append((row["number"], read))
         elif kind == "commit":
-            commit = Commit(row["at_ms"], row["last"], row["text"] or "")
+            commit = GroupCommit(row["at_ms"], row["last"], row["text"] or "")
             commits.setdefault(row["group"], {}).setdefault(partition, set()).add(commit)
         elif kind == "policy":
             compacted = bool(row["flag"])

@@ -12,9 +12,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from acktrail.audit.block import PRODUCER_TIERS
+from acktrail.audit.block_account import HOUR_MS
 from acktrail.contracts.vocabulary import Tier
-from pipelines.rules.accounts import HOUR_MS
-from pipelines.rules.block import PRODUCER_TIERS
 from pipelines.silver.audit_parts import OFFSETS
 
 SLICES = 8

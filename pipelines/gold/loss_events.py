@@ -11,6 +11,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from acktrail.audit.block_account import LOG, Finding, unpack_findings
+from acktrail.audit.causes import LOSSES, WINDOW_MS, Fact, Loss, cause_of
+from acktrail.audit.reasons import with_ground
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.gold import LOSS_EVENTS
 from acktrail.contracts.vocabulary import State
@@ -18,9 +21,6 @@ from pipelines.arrow_rows import Row, by_key, rows_of
 from pipelines.gold.ledger_rows import in_buckets
 from pipelines.gold.loss_facts import EVENTS, fact_rows, ms, shaped
 from pipelines.job import Evidence, Options
-from pipelines.rules.accounts import LOG, Finding, unpack_findings
-from pipelines.rules.causes import LOSSES, WINDOW_MS, Fact, Loss, cause_of
-from pipelines.rules.reasons import with_ground
 from pipelines.spark_schema import loose
 
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(LOSS_EVENTS)])

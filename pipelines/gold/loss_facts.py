@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.rules.causes import WINDOW_MS
+from acktrail.audit.causes import WINDOW_MS
 
 COLUMNS = {
     "cluster": "string",

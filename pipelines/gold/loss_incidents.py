@@ -8,12 +8,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from acktrail.audit.incidents import group_losses, incident_row
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.gold import LOSS_INCIDENTS
 from pipelines.arrow_rows import by_key, rows_of
 from pipelines.gold.loss_facts import ms
 from pipelines.job import Options
-from pipelines.rules.incidents import group_losses, incident_row
 from pipelines.spark_schema import loose
 
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(LOSS_INCIDENTS)])

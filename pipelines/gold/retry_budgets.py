@@ -21,11 +21,8 @@ from acktrail.contracts.arrow import rows as arrow_rows
 from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
-from pipelines.arrow_rows import by_key, rows_of
-from pipelines.audit_names import after_aliases
-from pipelines.job import Evidence, Fold, Options
-from pipelines.rules.audit_trail import PRODUCER_TIERS
-from pipelines.rules.client_budgets import (
+from acktrail.retries.audited_chains import PRODUCER_TIERS
+from acktrail.retries.client_budgets import (
     AUDIT,
     CONFIG,
     ERRORS,
@@ -42,7 +39,10 @@ from pipelines.rules.client_budgets import (
     budgets_of_hour,
     hours_concerned,
 )
-from pipelines.rules.retry_signs import ENDING_KINDS, OPENING_KINDS
+from acktrail.retries.signs import ENDING_KINDS, OPENING_KINDS
+from pipelines.arrow_rows import by_key, rows_of
+from pipelines.audit_names import after_aliases
+from pipelines.job import Evidence, Fold, Options
 from pipelines.spark_schema import loose, no_rows, quoted
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from acktrail.audit.bitmaps import popcount
+from acktrail.audit.parts import Part, newest, pack_parts
+from acktrail.audit.wire.runs import BITMAP_BYTES, bitmap_of
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.silver import AUDIT_BLOCKS
-from acktrail.wire.runs import BITMAP_BYTES, bitmap_of
 from pipelines.arrow_rows import by_key, rows_of
 from pipelines.job import Evidence, Options
-from pipelines.rules.bitmaps import popcount
-from pipelines.rules.parts import Part, newest, pack_parts
 from pipelines.silver.audit_parts import OFFSETS
 from pipelines.spark_schema import loose
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from acktrail.audit.wire import bucket_of, decode_runs
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.silver import AUDIT_PARTS
-from acktrail.wire import bucket_of, decode_runs
 from pipelines.job import Map, Options, Read, ReadBatch
 
 UNREADABLE = "unreadable_ids"

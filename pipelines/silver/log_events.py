@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from acktrail.aliases import Aliases
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import schema
-from acktrail.logs.event import Event, Unread
+from acktrail.logs.event import Event, UnreadRecord
 from acktrail.logs.prefilter import UNREAD_WORDS, words_of
 from acktrail.logs.reader import read_record
 from acktrail.logs.rows import Origin
@@ -69,7 +69,7 @@ def unread_reader(table: Table, to_row: Callable[..., dict[str, Any]]) -> ReadBa
 
     def row_of(text: str, origin: Origin) -> dict[str, Any] | None:
         reading = read_record(text)
-        return to_row(reading, text, origin) if isinstance(reading, Unread) else None
+        return to_row(reading, text, origin) if isinstance(reading, UnreadRecord) else None
 
     return _reader(table, UNREAD_WORDS, row_of, None, "day")
 

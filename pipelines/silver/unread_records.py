@@ -6,7 +6,7 @@ from typing import Any
 
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import UNREAD_RECORDS
-from acktrail.logs.event import Unread
+from acktrail.logs.event import UnreadRecord
 from acktrail.logs.rows import Origin
 from pipelines.job import Map, Options, ReadBatch
 from pipelines.silver.log_events import COLUMNS, NOTHING_HERE, unread_reader
@@ -19,7 +19,7 @@ def reader(_options: Options) -> ReadBatch:
     return unread_reader(UNREAD_RECORDS, _row)
 
 
-def _row(reading: Unread, text: str, origin: Origin) -> dict[str, Any]:
+def _row(reading: UnreadRecord, text: str, origin: Origin) -> dict[str, Any]:
     return {
         "cluster": origin.cluster,
         "record_key": origin.record_key,

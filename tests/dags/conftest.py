@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from acktrail.commands.demo import incident
+from acktrail.cli.demo import incident
 from tests.dags.airflow_session import AirflowSession
 from tests.dags.alertmanager import Alertmanager
 from tests.dags.place import Place, prepare

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from acktrail.commands.demo import CLUSTER, incident, recorded_until
+from acktrail.cli.demo import CLUSTER, incident, recorded_until
 from tests.dags.airflow_session import command_file
 from tests.dags.alertmanager import Alertmanager
 

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from acktrail.commands.demo import incident
+from acktrail.cli.demo import incident
 from tests.dags.airflow_session import ROOT, VENV, environment
 from tests.dags.alertmanager import Alertmanager
 from tests.dags.place import Place, prepare

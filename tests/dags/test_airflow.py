@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from acktrail.commands.demo import incident
+from acktrail.cli.demo import incident
 from acktrail.contracts import TABLES
 from acktrail.lake import Lake
 from tests.dags.airflow_session import ROOT, AirflowSession, Answer

@@ -86,12 +86,12 @@ def _alive(pid: int) -> bool:
 
 def _serve() -> None:
     sys.path.insert(0, str(_ROOT))
-    import ingest.agent
-    import ingest.counters
-    import ingest.lean
+    import ingest.agent.counters
+    import ingest.agent.lean
+    import ingest.agent.loop
     import ingest.sources.log_files  # noqa: F401 - loaded for the children
-    from acktrail import journal  # noqa: F401 - loaded for the children
     from acktrail.cli import main
+    from acktrail.terminal import journal  # noqa: F401 - loaded for the children
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are gone at once
     for line in sys.stdin:

@@ -7,13 +7,13 @@ import os
 from datetime import UTC, datetime, timedelta
 from multiprocessing.connection import Connection
 
+from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.errors import AlertUndelivered
 from acktrail.lake import Lake
 from expectations.notify.alertmanager import Alertmanager
 from expectations.notify.post import Patience
 from expectations.outbox import Delivery, Outbox
-from expectations.result import Finding
 
 INTERVAL = timedelta(minutes=5)
 START = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

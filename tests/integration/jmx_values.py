@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from acktrail import artifacts
 from acktrail.contracts.bronze import METRIC_SAMPLES
 from acktrail.lake import Lake
-from acktrail.metricnames import METRICS, read_name
+from acktrail.metrics.names import METRICS, read_name
 from acktrail.settings.sources import ScrapeSource
-from ingest.exposition import read_text
 from ingest.registry import build_source
+from ingest.sources.exposition import read_text
 from lab.steps import wait_until
 from tests.integration.kafka_nodes import around, drain
 from tests.integration.servers import free_port

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from confluent_kafka import Producer
 
+from acktrail.audit.wire import BLOCK_BITS, Header, decode_runs, encode_header, new_session
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.vocabulary import Tier
 from acktrail.lake import Lake
 from acktrail.settings.model import KafkaSettings
-from acktrail.wire import BLOCK_BITS, Header, decode_runs, encode_header, new_session
-from ingest.registry import Surroundings
+from ingest.registry import SourceContext
 
 TOPIC = "audited-orders"
 SESSION = new_session(1_790_000_000_000)
 
 
-def around(nodes) -> Surroundings:
-    return Surroundings("lab", KafkaSettings(bootstrap_servers=nodes.direct), once=True)
+def around(nodes) -> SourceContext:
+    return SourceContext("lab", KafkaSettings(bootstrap_servers=nodes.direct), once=True)
 
 
 def drain(source, lake: Lake) -> int:

@@ -82,7 +82,7 @@ def test_killed_processes_of_sources_lose_nothing_and_leave_the_others_alone(nod
     try:
         assert wait_until(lambda: len(children(agent.pid)) == 2, 60)
         hosted = lambda: [  # noqa: E731
-            line for line in process_list(agent.pid) if "ingest.source_process" in line
+            line for line in process_list(agent.pid) if "ingest.agent.source_process" in line
         ]
         assert wait_until(lambda: len(hosted()) == 2, 60), "one that is forked has no name yet"
         listed = process_list(agent.pid)

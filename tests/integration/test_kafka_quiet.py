@@ -15,8 +15,8 @@ from acktrail.errors import ConfigError, SourceUnavailable
 from acktrail.lake import Lake
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import ClusterStateSource, LogScanSource, LogTopicSource
-from ingest.agent import Agent, Pace
-from ingest.registry import Surroundings, build_source, hosted_source
+from ingest.agent.loop import Agent, Pace
+from ingest.registry import SourceContext, build_source, hosted_source
 from lab.scenario import Topic
 from lab.snapshots import create_topics
 from lab.steps import wait_until
@@ -37,7 +37,7 @@ CRASHED = "The process of source "
 @contextmanager
 def running(lake: Lake, kafka: KafkaSettings, *settings) -> Iterator[Agent]:
     """An agent over *settings*, ended with the block; librdkafka may crash in its own process."""
-    sources = [hosted_source(each, Surroundings("lab", kafka)) for each in settings]
+    sources = [hosted_source(each, SourceContext("lab", kafka)) for each in settings]
     agent = Agent(lake, sources, Pace(flush_s=0.1, poll_s=0.1, first_pause_s=0.1))
     thread = threading.Thread(target=agent.run)
     thread.start()
@@ -80,7 +80,7 @@ def test_a_wrong_address_is_one_line(nodes, tmp_path, caplog, capfd, servers, sa
 def test_a_setting_that_librdkafka_refuses_is_named(nodes, tmp_path):
     kafka = KafkaSettings(bootstrap_servers=nodes.direct, client={"no.such.setting": "1"})
     for settings in (STATE, SCAN, FLEET):
-        source = build_source(settings, Surroundings("lab", kafka))
+        source = build_source(settings, SourceContext("lab", kafka))
         with pytest.raises(ConfigError, match=r"no\.such\.setting"):
             source.open(Lake(tmp_path))
 

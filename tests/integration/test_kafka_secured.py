@@ -30,11 +30,11 @@ from acktrail.contracts.bronze import (
 )
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
-from acktrail.probes import kafka as kafka_probes
+from acktrail.operate.probes import kafka as kafka_probes
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import ClusterStateSource, LogScanSource, LogTopicSource
-from ingest.agent import Agent
-from ingest.registry import Surroundings, build_source
+from ingest.agent.loop import Agent
+from ingest.registry import SourceContext, build_source
 from lab.scenario import Topic
 from lab.snapshots import create_topics
 from tests.integration.kafka_nodes import produce
@@ -109,7 +109,7 @@ def other_ca(tmp_path_factory) -> Path:
 
 def read(settings, kafka: KafkaSettings, lake: Lake) -> tuple[str, ...]:
     """As `acktrail agent --once` reads one source; what it notes."""
-    agent = Agent(lake, [build_source(settings, Surroundings("c", kafka, once=True))], once=True)
+    agent = Agent(lake, [build_source(settings, SourceContext("c", kafka, once=True))], once=True)
     agent.run()
     (counts,) = agent.counts.values()
     return counts.health.notes

@@ -31,8 +31,8 @@ from acktrail.settings.sources import (
     LogScanSource,
     VerifiableSource,
 )
-from ingest.audit_files import ingest_files
-from ingest.registry import Surroundings, build_source
+from ingest.messages.load import ingest_files
+from ingest.registry import SourceContext, build_source
 from lab.steps import wait_until
 from tests.integration.kafka_nodes import SESSION, TOPIC, around, drain, found, produce
 from tests.integration.servers import free_port
@@ -223,7 +223,7 @@ paths = ["{java.output}"]
 
 def test_an_unreachable_cluster_is_an_error_to_try_again(tmp_path):
     kafka = KafkaSettings(bootstrap_servers=f"127.0.0.1:{free_port()}")
-    around = Surroundings("lab", kafka, once=True)
+    around = SourceContext("lab", kafka, once=True)
     state = ClusterStateSource(kind="cluster_state", name="state", timeout_s=1)
     with pytest.raises(SourceUnavailable):
         drain(build_source(state, around), Lake(tmp_path))

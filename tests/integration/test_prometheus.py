@@ -13,9 +13,9 @@ from acktrail.errors import ConfigError, PartialResponse, SourceUnavailable
 from acktrail.lake import Lake
 from acktrail.settings.sources import PrometheusSource
 from ingest.http_access import HttpAccess
-from ingest.prometheus import Prometheus, selector
-from ingest.registry import Surroundings
+from ingest.registry import SourceContext
 from ingest.sources.prometheus import PrometheusSamples
+from ingest.sources.prometheus_api import Prometheus, selector
 from tests.integration.servers import FaultyProxy, PrometheusServer, free_port
 
 DAYS, STEP_S = 7, 30
@@ -68,7 +68,7 @@ def source(url: str, **more) -> PrometheusSamples:
         window_s=more.pop("window_s", 86_400),
         **more,
     )
-    return PrometheusSamples(settings, Surroundings("test"), now=lambda: NOW)
+    return PrometheusSamples(settings, SourceContext("test"), now=lambda: NOW)
 
 
 def drain(made: PrometheusSamples, lake: Lake) -> None:
@@ -128,7 +128,7 @@ def test_what_is_missing_is_noted_where_a_person_can_act(
     settings = PrometheusSource(
         kind="prometheus", name="prom", url=server.url, history_s=seconds, match=match, **wanted
     )
-    made = PrometheusSamples(settings, Surroundings("test"), now=lambda: NOW)
+    made = PrometheusSamples(settings, SourceContext("test"), now=lambda: NOW)
     drain(made, Lake(tmp_path))
     assert [note.startswith(said or "") for note in made.health().notes] == [True] * bool(said)
 
@@ -137,7 +137,7 @@ def test_nothing_is_called_missing_while_the_history_is_read(server, tmp_path):
     settings = PrometheusSource(
         kind="prometheus", name="prom", url=server.url, history_s=(DAYS + 1) * 86_400
     )
-    made = PrometheusSamples(settings, Surroundings("test"), now=lambda: NOW)
+    made = PrometheusSamples(settings, SourceContext("test"), now=lambda: NOW)
     made.open(Lake(tmp_path))
     empty = 0
     for batch in made.poll(600):

@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
-from acktrail.commands.watch import SMALL_JOBS, round_of
-from acktrail.commands.watch_loop import Watch
+from acktrail.cli.watch import SMALL_JOBS, round_of
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
+from acktrail.operate.watch_loop import Watch
 from acktrail.settings import load
 from acktrail.settings.sources import LogFilesSource
-from ingest.agent import Agent
-from ingest.registry import Surroundings, build_source
+from ingest.agent.loop import Agent
+from ingest.registry import SourceContext, build_source
 from pipelines.registry import jobs_named
 
 SOAK = bool(os.environ.get("ACKTRAIL_SOAK"))
@@ -68,7 +68,7 @@ class Simulated:
                 left = 2147483647 - 1 - second
                 out.write(RETRY.format(at=spelt(at), number=self.number, left=left))
         source = LogFilesSource(kind="log_files", name="pay", host="app", paths=(str(self.log),))
-        built = build_source(source, Surroundings("c", load(environment={}).settings.kafka, True))
+        built = build_source(source, SourceContext("c", load(environment={}).settings.kafka, True))
         Agent(self.lake, [built], once=True).run()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acktrail.commands.demo import incident, recorded_until
+from acktrail.cli.demo import incident, recorded_until
 from pipelines.registry import JOBS
 
 FOLDED = tuple(job for job in JOBS if job.shape != "diff")

@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from acktrail import errors, tables_page
+from acktrail import errors
 from acktrail.cli import main
-from acktrail.contracts import TABLES, Table
+from acktrail.contracts import TABLES, Table, tables_page
 from pipelines.registry import JOBS
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ import pytest
 
 from acktrail.contracts.bronze import BRONZE
 from acktrail.lake import Lake
-from acktrail.output import plain
+from acktrail.terminal.output import plain
 from acktrail.window import Window
 from pipelines import runner
 from pipelines.job import Job

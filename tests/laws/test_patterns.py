@@ -35,8 +35,8 @@ from click.testing import CliRunner
 from acktrail.cli import main
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import LOG_RECORDS
-from ingest.files.scan import scan_block
-from ingest.log_rows import clean_text
+from ingest.files.block_scan import scan_block
+from ingest.sources.log_rows import clean_text
 from pipelines.job import Options
 from pipelines.silver import producer_events, unread_records
 from pipelines.silver.common_lines import read_common

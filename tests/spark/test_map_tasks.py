@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import cloudpickle
 
-from acktrail import housekeeping
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.silver import UNREAD_RECORDS
 from acktrail.errors import LakeBusy, LakeDamaged, SourceUnavailable
-from acktrail.lake import Change, Lake, Position
+from acktrail.lake import Change, Lake, Position, housekeeping
 from acktrail.window import Window
 from pipelines import mapping, runner
 from pipelines.job import Map, Read

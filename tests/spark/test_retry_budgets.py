@@ -7,13 +7,13 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from acktrail.audit.wire import Report, row_of_report
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
 from acktrail.lake import Lake
 from acktrail.window import day_of, hour_of
-from acktrail.wire import Report, row_of_report
 from pipelines import runner
 from pipelines.gold.retry_budgets import JOB, chains_concerned
 from pipelines.job import Evidence, Options

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from acktrail import housekeeping
-from acktrail.commands.watch_upkeep import UpkeepStep
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.runs import COVERAGE, RUNS
 from acktrail.contracts.silver import BROKER_EVENTS, PRODUCER_EVENTS
-from acktrail.lake import Lake
+from acktrail.lake import Lake, housekeeping
+from acktrail.operate.watch_upkeep import UpkeepStep
 from pipelines import runner, upkeep
 from pipelines.registry import JOBS, jobs_named
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from acktrail.audit.wire import Report, Sighting, encode_sightings
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import Report, Sighting, encode_sightings
-from ingest.verifiable import VerifiableReader
+from ingest.sources.verifiable_lines import VerifiableReader
 from tests.unit.retry_lines import NOON
 
 NOON_MS = int(NOON.timestamp() * 1000)

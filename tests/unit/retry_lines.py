@@ -6,12 +6,12 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from pipelines.rules.backoff import backoff
-from pipelines.rules.error_counter import CounterSample
-from pipelines.rules.retry_signs import INFINITE_RETRIES, ProducerSettings, Sign
+from acktrail.retries.backoff import backoff
+from acktrail.retries.error_counter import CounterSample
+from acktrail.retries.signs import INFINITE_RETRIES, RetrySettings, Sign
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-DEFAULTS = ProducerSettings(
+DEFAULTS = RetrySettings(
     known_from="config",
     since=NOON - timedelta(hours=1),
     retries=INFINITE_RETRIES,
@@ -22,7 +22,7 @@ DEFAULTS = ProducerSettings(
     retry_backoff_max_ms=1_000,
     client_version="4.3.1",
 )
-FIVE = ProducerSettings(**{**DEFAULTS.__dict__, "retries": 5, "retry_backoff_ms": 500})
+FIVE = RetrySettings(**{**DEFAULTS.__dict__, "retries": 5, "retry_backoff_ms": 500})
 NO_TIMEOUT = replace(FIVE, delivery_timeout_ms=None)
 MAX = INFINITE_RETRIES
 
@@ -57,7 +57,7 @@ def line(
 SPENT = [line(0, 4, 1), line(1, 3, 2), line(2, 2, 3), line(3, 1, 4), line(4, 0, 5)]
 
 
-def simulate(seed: int, batches: int, config: ProducerSettings) -> tuple[list[Sign], list[int]]:
+def simulate(seed: int, batches: int, config: RetrySettings) -> tuple[list[Sign], list[int]]:
     """A client's lines for batches that fail at once each time, and the length of each chain."""
     rng = random.Random(seed)
     sent: list[tuple[float, int, int]] = []  # when answered, batch, attempt

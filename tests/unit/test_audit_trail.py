@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acktrail.wire import Report
-from pipelines.rules.audit_trail import Audits, Retried
+from acktrail.audit.wire import Report
+from acktrail.retries.audited_chains import Audits, Retried
 from tests.unit.audited import Message, ms, seen, verifiable
 
 BATCH = Retried(ms(100), 20_000, "orders", 3)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.rules.backoff import backoffs
-from pipelines.rules.budget import Budget, BudgetState, budgets_of, critical_at, state_of, urgency
-from pipelines.rules.error_counter import CounterSample
-from pipelines.rules.retry_signs import ProducerSettings, Sign
+from acktrail.retries.backoff import backoffs
+from acktrail.retries.budget import Budget, BudgetState, budgets_of, critical_at, state_of, urgency
+from acktrail.retries.error_counter import CounterSample
+from acktrail.retries.signs import RetrySettings, Sign
 from tests.unit.retry_lines import (
     DEFAULTS,
     FIVE,
@@ -32,7 +32,7 @@ def seconds(when: datetime | None) -> float | None:
     return None if when is None else round((when - NOON).total_seconds(), 3)
 
 
-OLD = ProducerSettings("config", retries=3, request_timeout_ms=30_000, linger_ms=0,
+OLD = RetrySettings("config", retries=3, request_timeout_ms=30_000, linger_ms=0,
                        retry_backoff_ms=100, client_version="2.0.1")  # fmt: skip
 SHORT = replace(DEFAULTS, delivery_timeout_ms=20_000)
 
@@ -179,7 +179,7 @@ def test_the_most_urgent_comes_first() -> None:
     assert [b.partition for b in ordered] == [5, 3, 6]
 
 
-def open_budget(lines: list[Sign], config: ProducerSettings) -> dict[datetime, Budget]:
+def open_budget(lines: list[Sign], config: RetrySettings) -> dict[datetime, Budget]:
     return {b.opened_at: b for b in budgets_of(lines, [config])}
 
 
@@ -205,7 +205,7 @@ def test_a_budget_never_grows_without_a_new_batch(seed, batches, config) -> None
         before = now
 
 
-def spent_beyond_the_quickest(old: Budget, new: Budget, config: ProducerSettings) -> timedelta:
+def spent_beyond_the_quickest(old: Budget, new: Budget, config: RetrySettings) -> timedelta:
     """By how much the retries between two states of a budget were slower than they could be."""
     if new.last_at == old.last_at or old.exhausted_by != "attempts":
         return timedelta(0)

@@ -11,20 +11,20 @@ import pytest
 from click.testing import CliRunner
 from deltalake import write_deltalake
 
+from acktrail.answers.budgets import look_back
 from acktrail.cli import main
-from acktrail.commands.budget_rows import look_back
-from acktrail.commands.fleet_output import _both
-from acktrail.commands.run import job_options
+from acktrail.cli.fleet_output import _both
+from acktrail.cli.run import job_options
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
+from acktrail.retries.budget import budgets_of
+from acktrail.retries.burn import Rate, Rates
+from acktrail.retries.signs import RetrySettings, Sign
 from acktrail.settings import load
 from acktrail.window import hour_of
-from pipelines.rules.budget import budgets_of
-from pipelines.rules.burn import Rate, Rates
-from pipelines.rules.retry_signs import ProducerSettings, Sign
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
 
 AS_OF = "2026-01-31T12:00:49Z"
@@ -34,7 +34,7 @@ def on_broker(sign: Sign, node: int) -> Sign:
     return Sign(**{**sign.__dict__, "node": node})
 
 
-def budget_rows(client: str, signs: list[Sign], known: list[ProducerSettings]) -> list[dict]:
+def budget_rows(client: str, signs: list[Sign], known: list[RetrySettings]) -> list[dict]:
     return [
         {
             **asdict(budget),

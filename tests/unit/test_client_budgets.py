@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from acktrail.wire import Report, row_of_report
-from pipelines.rules.budget import Budget
-from pipelines.rules.client_budgets import (
+from acktrail.audit.wire import Report, row_of_report
+from acktrail.retries.budget import Budget
+from acktrail.retries.client_budgets import (
     AUDIT,
     CONFIG,
     ERRORS,

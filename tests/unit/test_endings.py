@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from pipelines.rules.audit_trail import Audits
-from pipelines.rules.budget import BudgetState, budgets_of, state_of
-from pipelines.rules.error_counter import CounterSample
-from pipelines.rules.retry_signs import Sign
+from acktrail.retries.audited_chains import Audits
+from acktrail.retries.budget import BudgetState, budgets_of, state_of
+from acktrail.retries.error_counter import CounterSample
+from acktrail.retries.signs import Sign
 from tests.unit.audited import Message, seen, verifiable
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NO_TIMEOUT, SPENT, at, counter, expiry, line
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.rules.budget import budgets_of
-from pipelines.rules.burn import Growth, Rate, Rates, rates
-from pipelines.rules.fleet import Burning, Level, Measured, fronts_of
+from acktrail.retries.budget import budgets_of
+from acktrail.retries.burn import Growth, Rate, Rates, rates
+from acktrail.retries.fleet import Burning, Level, Measured, fronts_of
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
 
 AS_OF = NOON + timedelta(seconds=49)

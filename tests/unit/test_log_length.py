@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acktrail import housekeeping
 from acktrail.contracts.bronze import LOG_RECORDS
-from acktrail.lake import Lake, Position
+from acktrail.lake import Lake, Position, housekeeping
 from tests.unit.test_lake import records
 
 COMMITS = 75

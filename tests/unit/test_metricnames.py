@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from acktrail.metricnames import METRICS, Canonical, _known, mbeans, name_pattern, read_name
+from acktrail.metrics.names import METRICS, Canonical, _known, mbeans, name_pattern, read_name
 
 CLIENT_ERRORS = Canonical("producer", "record-error-total", "client")
 TOPIC_ERRORS = Canonical("producer", "record-error-total", "topic")

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from acktrail.commands.run import Unfinished
+from acktrail.answers.pending import PendingEvidence, behind, pending_evidence, record_failures
+from acktrail.cli.run import Unfinished
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS, LOG_RECORDS
 from acktrail.contracts.gold import LOSS_INCIDENTS, RETRY_BUDGETS
@@ -18,7 +19,6 @@ from acktrail.contracts.silver import PRODUCER_EVENTS
 from acktrail.lake import Lake
 from acktrail.lake.changes import MOST_COUNTED, unread_since
 from acktrail.lake.tables import Change
-from acktrail.pending import Pending, behind, pending_evidence, record_failures
 from expectations.stale import Waiting
 from tests.unit.checks.gold_rows import row
 
@@ -125,7 +125,7 @@ def test_a_run_that_failed_on_it_makes_it_overdue_at_once(lake):
 def late(seconds, **facts):
     usual = {"table": "producer_events", "source": "log_records", "rows": 1205, "counted": True}
     since = NOW - timedelta(seconds=seconds)
-    return Pending(**{**usual, "since": since, "failure": None, **facts})
+    return PendingEvidence(**{**usual, "since": since, "failure": None, **facts})
 
 
 def test_what_came_a_moment_ago_is_only_noted():

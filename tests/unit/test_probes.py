@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from acktrail.lake import Lake
-from acktrail.probes import kafka, storage
-from acktrail.probes.clocks import clock_of, clock_row
-from acktrail.probes.files import files_probe
-from acktrail.probes.row import Clock, Probe, Row
-from acktrail.probes.together import run_probes
+from acktrail.operate.probes import kafka, storage
+from acktrail.operate.probes.clocks import clock_of, clock_row
+from acktrail.operate.probes.files import files_probe
+from acktrail.operate.probes.row import Clock, Probe, Row
+from acktrail.operate.probes.together import run_probes
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import LogFilesSource, LogScanSource
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.rules.backoff import backoff, backoffs
-from pipelines.rules.chains import chains_of
-from pipelines.rules.retry_signs import NO_LEADER, ProducerSettings, Sign
+from acktrail.retries.backoff import backoff, backoffs
+from acktrail.retries.chains import chains_of
+from acktrail.retries.signs import NO_LEADER, RetrySettings, Sign
 from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
 
 # Each case: settings, lines as (second, attempts left, correlation id, extras) and the chains
@@ -229,7 +229,7 @@ WAITS = [
 @pytest.mark.parametrize(("client", "attempt", "low", "high"), WAITS)
 def test_backoff(client, attempt, low, high) -> None:
     version, first, ceiling = client
-    config = ProducerSettings(
+    config = RetrySettings(
         "x", client_version=version, retry_backoff_ms=first, retry_backoff_max_ms=ceiling
     )
     wait = backoff(config, attempt)

@@ -8,15 +8,15 @@ from datetime import timedelta
 import pytest
 from deltalake import write_deltalake
 
-from acktrail.commands.watch_steps import CheckStep, hasty
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.runs import SOURCE_STATES
 from acktrail.lake import Lake
+from acktrail.operate.watch_steps import CheckStep, hasty
+from acktrail.retries.budget import budgets_of
 from acktrail.settings.alerts import AlertSettings
 from acktrail.window import hour_of
 from expectations.outbox import Outbox
-from pipelines.rules.budget import budgets_of
 from tests.unit.retry_lines import DEFAULTS, MAX, NOON, line
 
 

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from acktrail.cli import main
-from acktrail.commands.watch import Reading
-from acktrail.commands.watch_loop import PATIENCE, Watch, is_due
+from acktrail.cli.watch import Reading
 from acktrail.errors import ConfigError, ContractError, LakeBusy
+from acktrail.operate.watch_loop import PATIENCE, Watch, is_due
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from acktrail.commands.watch_steps import SettingsStep, step_of
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import LakeBusy
 from acktrail.lake import Lake
+from acktrail.operate.watch_steps import SettingsStep, step_of
 from pipelines import runner
 from pipelines.job import Options
 from pipelines.silver.client_configs import JOB

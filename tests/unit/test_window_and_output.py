@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from acktrail.errors import UsageError
-from acktrail.output import write_rows
+from acktrail.terminal.output import write_rows
 from acktrail.window import Window, hour_of, instant
 
 MOMENTS = [

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
+from acktrail.audit.wire import row_of_report
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import (
     AUDIT_REPORTS,
@@ -13,7 +14,6 @@ from acktrail.contracts.bronze import (
     CLUSTER_STATES,
     GROUP_OFFSETS,
 )
-from acktrail.wire import row_of_report
 from tests.worlds.world import LAG_MS, START_MS, TOPIC, Evidence
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from acktrail.audit.block_account import unpack_findings
+from acktrail.audit.parts import Part, newest, pack_parts
+from acktrail.audit.wire.identity import BLOCK_BITS
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire.identity import BLOCK_BITS
 from pipelines.gold.delivery_ledger import accounts_of
 from pipelines.gold.ledger_evidence import topic_of
-from pipelines.rules.accounts import unpack_findings
-from pipelines.rules.parts import Part, newest, pack_parts
 from tests.worlds.world import LAG_MS, Evidence
 
 

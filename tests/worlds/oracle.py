@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from acktrail.audit.wire import Report
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import Report
 from tests.worlds.world import LAG_MS, CommitRow, Evidence, StateRow
 
 TIMEOUT_MS = 8_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field, replace
 
+from acktrail.audit.wire import Report, Sighting, bucket_of, encode_sightings
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import Report, Sighting, bucket_of, encode_sightings
 
 TOPIC = "orders"
 START_MS = 1_800_000_000_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from acktrail.logs.errors import RDKAFKA_WORDS
-from acktrail.logs.event import Unread
+from acktrail.logs.event import UnreadRecord
 from acktrail.logs.layout import Layout, Text
 from acktrail.logs.partitions import topic_name
 from acktrail.logs.pattern import Fields, Found, Pattern
@@ -70,7 +70,7 @@ _ONLY_PRODUCERS |= {"Broker failed to validate record", "All broker connections 
 """What no fetch ends with (or nearly so): nothing else need say that it was a delivery."""
 
 
-def read_report(_: Text, text: str) -> Found | Unread | None:
+def read_report(_: Text, text: str) -> Found | UnreadRecord | None:
     """What an application printed of a delivery report's error, or kcat of its own.
 
     Where a message was given up, but a consumer, another request or a commit is named beside it
@@ -86,10 +86,10 @@ def read_report(_: Text, text: str) -> Found | Unread | None:
         return None
     given_up = _GIVEN_UP.search(text) is not None
     if AT_LINE.search(text) is not None or _OTHER_REQUEST.search(text) is not None:
-        return Unread("delivery failed") if given_up else None
+        return UnreadRecord("delivery failed") if given_up else None
     kind = _kind(error, _INSTANCE.sub("", text))
     if kind is None:
-        return Unread("delivery failed") if given_up else None
+        return UnreadRecord("delivery failed") if given_up else None
     fields: Fields = {"kind": kind, "detail": "rd_delivery_report", "error": error}
     after = AFTER.search(text)
     fields["elapsed_ms"] = None if after is None else int(after.group(1))

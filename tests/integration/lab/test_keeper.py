@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient
 
-from acktrail.commands.lab import command
+from acktrail.cli.lab import command
 from acktrail.errors import LabError
 from lab import keeper
 from lab.scratch import scratch_root

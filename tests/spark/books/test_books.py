@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from acktrail.audit.wire import Report, Sighting, encode_sightings
 from acktrail.contracts import Table, table_named
 from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS, LOSS_INCIDENTS, VERDICT_CHANGES
 from acktrail.contracts.vocabulary import Tier
 from acktrail.lake import Lake
-from acktrail.output import plain
-from acktrail.wire import Report, Sighting, encode_sightings
+from acktrail.terminal.output import plain
 from pipelines import runner
-from pipelines.books import BOOKS
+from pipelines.audit_jobs import BOOKS
 from tests.worlds.bronze import TABLES, bronze
 from tests.worlds.judged import states_of
 from tests.worlds.oracle import Oracle

@@ -18,7 +18,7 @@ from acktrail.contracts.bronze import GROUP_OFFSETS
 from acktrail.contracts.gold import DELIVERY_LEDGER
 from acktrail.lake import Lake
 from acktrail.settings import load
-from ingest.audit_files import ingest_files
+from ingest.messages.load import ingest_files
 from tests.spark.books.test_books import ALL, run
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ from acktrail.errors import (
     TransientError,
 )
 from acktrail.lake import Position
-from ingest.agent import Agent, Pace
-from ingest.counters import SourceCounts, commit_note
-from ingest.metrics import AgentMetrics
+from ingest.agent.counters import SourceCounts, commit_note
+from ingest.agent.loop import Agent, Pace
+from ingest.agent.own_metrics import AgentMetrics
+from ingest.agent.writer import Writer
 from ingest.source import Batch, Health
-from ingest.writer import Writer
 
 QUICK = Pace(flush_s=0.01, poll_s=0.005, first_pause_s=0.005)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from acktrail.logs.prefilter import may_be_evidence
 from acktrail.logs.records import join_records
-from ingest.files.scan import scan_block
+from ingest.files.block_scan import scan_block
 
 LINES = st.sampled_from(
     [

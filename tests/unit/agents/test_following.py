@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from memory_lake import MemoryLake
 
 from acktrail.settings.sources import LogFilesSource
-from ingest.pending import Pending
-from ingest.registry import Surroundings
+from ingest.agent.flush import FlushBuffer
+from ingest.registry import SourceContext
 from ingest.sources.log_files import LogFiles
 
 _NUMBER = re.compile(r"line (\d+) END")
@@ -34,7 +34,7 @@ class Following(RuleBasedStateMachine):
         self.written = 0
         self.torn = ""
         self.agent = self.start()
-        self.pending = Pending()
+        self.pending = FlushBuffer()
 
     def teardown(self) -> None:
         self.agent.close()
@@ -48,7 +48,7 @@ class Following(RuleBasedStateMachine):
             paths=(str(self.folder / "*.log"),),
             torn_line_s=1e9,
         )
-        made = LogFiles(wanted, Surroundings("c"), clock=lambda: self.now)
+        made = LogFiles(wanted, SourceContext("c"), clock=lambda: self.now)
         made.open(self.lake)  # type: ignore[arg-type]
         return made
 
@@ -148,7 +148,7 @@ class Following(RuleBasedStateMachine):
     @rule()
     def die_and_start_again(self) -> None:
         self.agent.close()
-        self.pending = Pending()
+        self.pending = FlushBuffer()
         self.agent = self.start()
 
     @rule()

@@ -13,28 +13,28 @@ from acktrail.errors import ConfigError, SourceUnavailable
 from acktrail.lake import Lake
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import ClusterStateSource, LogFilesSource
-from ingest import isolated
-from ingest.isolated import IsolatedSource
-from ingest.registry import BUILDERS, NATIVE, Surroundings, hosted_source
+from ingest.agent import isolated
+from ingest.agent.isolated import IsolatedSource
+from ingest.registry import BUILDERS, NATIVE, SourceContext, hosted_source
 
 
 def test_every_source_that_calls_librdkafka_is_isolated():
-    root = Path(isolated.__file__).parents[1]
+    root = Path(isolated.__file__).parents[2]
     text = {kind: (root / f"{m.replace('.', '/')}.py").read_text() for kind, m in BUILDERS.items()}
-    assert {kind for kind, source in text.items() if "kafka_access" in source} == set(NATIVE)
+    assert {kind for kind, source in text.items() if "ingest.kafka." in source} == set(NATIVE)
 
 
 def test_wrong_settings_are_refused_before_a_process_is_started():
     settings = ClusterStateSource(kind="cluster_state", name="state")
     with pytest.raises(ConfigError, match="bootstrap_servers"):
-        hosted_source(settings, Surroundings("c", KafkaSettings()))
+        hosted_source(settings, SourceContext("c", KafkaSettings()))
 
 
 def test_batches_errors_and_a_process_that_hangs(tmp_path, monkeypatch):
     lake, log = Lake(tmp_path / "lake"), tmp_path / "app.log"
     log.write_text("WARN Got error produce response 1\nINFO next\n")
     settings = LogFilesSource(kind="log_files", name="app", host="h", paths=(str(log),))
-    source = IsolatedSource(settings, Surroundings("c", once=True))
+    source = IsolatedSource(settings, SourceContext("c", once=True))
     source.open(lake)
     try:
         (batch,) = source.poll(1)

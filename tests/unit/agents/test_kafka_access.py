@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from acktrail.errors import ConfigError, SourceUnavailable
-from ingest.kafka_access import Listener, explained
-from ingest.topic_names import no_such_topic
+from ingest.kafka.access import Listener, explained
+from ingest.kafka.topic_names import no_such_topic
 
 INGEST = Path(__file__).parents[3] / "ingest"
 DOWN = KafkaError(KafkaError._TRANSPORT, "Failed to get metadata: Local: Broker transport failure")
@@ -109,7 +109,7 @@ def test_every_client_of_an_agent_is_made_in_one_place():
         and isinstance(node.func, ast.Name)
         and node.func.id in ("AdminClient", "Consumer", "Producer")
     }
-    assert makers == {"kafka_access.py"}
+    assert makers == {"access.py"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from memory_lake import MemoryLake
 
 from acktrail.settings.sources import LogFilesSource
-from ingest.registry import Surroundings
+from ingest.registry import SourceContext
 from ingest.sources.log_files import BLOCK, LogFiles
 
 RETRY = "2026-01-31 10:00:00,001 WARN Got error produce response number {}\n"
@@ -34,7 +34,7 @@ class Reading:
 
     def restart(self) -> None:
         wanted = LogFilesSource(kind="log_files", name="s", host="h", **self.more)
-        self.source = LogFiles(wanted, Surroundings("c", once=self.once), clock=lambda: self.now)
+        self.source = LogFiles(wanted, SourceContext("c", once=self.once), clock=lambda: self.now)
         self.source.open(self.lake)
 
     def write(self, text: str | bytes, path: Path | None = None) -> None:

@@ -11,9 +11,9 @@ from confluent_kafka import KafkaError
 from acktrail.errors import SourceUnavailable
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import LogTopicSource
-from ingest.registry import Surroundings
-from ingest.shipped_records import PartitionLines
+from ingest.registry import SourceContext
 from ingest.sources.log_topic import LogTopic
+from ingest.sources.shipped_records import PartitionLines
 
 PLACE = ("logs", 0)
 REFUSED = KafkaError.GROUP_AUTHORIZATION_FAILED
@@ -48,7 +48,7 @@ def read(answers: list[list[SimpleNamespace]], end: int) -> list[int]:
         kind="log_topic", name="fleet", topics=("logs",), shape="filebeat", timeout_s=0.05
     )
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1")
-    source = LogTopic(settings, Surroundings("c", kafka, once=True))
+    source = LogTopic(settings, SourceContext("c", kafka, once=True))
     source._consumer = Broker(answers)  # type: ignore[assignment]
     source._parts, source._ids = {PLACE: PartitionLines(None, 0)}, {PLACE: "logs-0@id"}
     source._ends = {PLACE: end}

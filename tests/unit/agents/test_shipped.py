@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acktrail.logs.records import join_records
-from ingest.shipped import SHAPES, ShippedLine, read_shipped
-from ingest.shipped_records import PartitionLines
+from ingest.sources.shipped_lines import SHAPES, ShippedLine, read_shipped
+from ingest.sources.shipped_records import PartitionLines
 
 AT = datetime(2026, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)
 CASES = [

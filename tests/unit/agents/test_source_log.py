@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acktrail.errors import SourceUnavailable
-from ingest.source_log import OTHER_REASON_S, REMIND_S, SourceLog
+from ingest.agent.source_log import OTHER_REASON_S, REMIND_S, SourceLog
 
-LOGGER = logging.getLogger("ingest.source_log")
+LOGGER = logging.getLogger("ingest.agent.source_log")
 
 
 class Lines(logging.Handler):

@@ -11,10 +11,10 @@ from acktrail.answers.sources import newest_states
 from acktrail.contracts.vocabulary import SourceState
 from acktrail.errors import LakeBusy
 from acktrail.settings.sources import LogFilesSource, ScrapeSource
-from ingest.counters import SourceCounts
+from ingest.agent.counters import SourceCounts
+from ingest.agent.states import HEARTBEAT_S, WORDS_S, SourcePlace, StateLog, place_of
+from ingest.agent.writer import this_process
 from ingest.source import Health
-from ingest.states import HEARTBEAT_S, WORDS_S, SourcePlace, StateLog, place_of
-from ingest.writer import this_process
 
 PLACES = {"a": SourcePlace("c", "log_files", "h"), "b": SourcePlace("c", "scrape", "")}
 START = datetime(2026, 1, 31, 7, 0, tzinfo=UTC)

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acktrail.aliases import Aliases
+from acktrail.audit.block_account import Finding, unpack_findings
+from acktrail.audit.incidents import group_losses, incident_row
+from acktrail.audit.intervals import Coverage
+from acktrail.audit.parts import Part, newest, pack_parts, unpack_parts
+from acktrail.audit.wire import BLOCK_IDS, Sighting, encode_sightings
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import BLOCK_IDS, Sighting, encode_sightings
 from pipelines.gold.delivery_ledger import _balance, accounts_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.loss_events import merge
-from pipelines.rules.accounts import Finding, unpack_findings
-from pipelines.rules.incidents import group_losses, incident_row
-from pipelines.rules.intervals import Coverage
-from pipelines.rules.parts import Part, newest, pack_parts, unpack_parts
 from tests.worlds.judged import session_rows
 from tests.worlds.world import Evidence
 

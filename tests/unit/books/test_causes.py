@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from acktrail.audit.block_account import Finding
+from acktrail.audit.causes import LOSSES, RULES, WINDOW_MS, Fact, Loss, cause_of
+from acktrail.audit.reasons import CLAUSES, Reason
 from acktrail.contracts.vocabulary import Cause, Confidence, State
-from pipelines.rules.accounts import Finding
-from pipelines.rules.causes import LOSSES, RULES, WINDOW_MS, Fact, Loss, cause_of
-from pipelines.rules.reasons import CLAUSES, Reason
 
 AT = 1_800_000_000_000
 LOST = Finding(

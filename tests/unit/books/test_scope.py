@@ -13,7 +13,8 @@ from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acktrail.answers import books
+from acktrail.answers import losses as books
+from acktrail.audit.wire import Report, row_of_report
 from acktrail.cli import main
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
@@ -22,8 +23,7 @@ from acktrail.contracts.gold import DELIVERY_LEDGER, RETRY_BUDGETS
 from acktrail.contracts.silver import AUDIT_PARTS, PRODUCER_EVENTS
 from acktrail.contracts.vocabulary import State, Tier
 from acktrail.lake import Change, Lake, Position
-from acktrail.output import write_rows
-from acktrail.wire import Report, row_of_report
+from acktrail.terminal.output import write_rows
 
 AT = datetime(2026, 1, 31, 7, 0, tzinfo=UTC)
 ZERO = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acktrail import wire
+from acktrail.audit import wire
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.vocabulary import Tier

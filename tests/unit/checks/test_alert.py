@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acktrail.alerts.finding import UNDECIDED, Finding
+from acktrail.alerts.lifecycle import OPEN, RESOLVED, alerts_due, fingerprint_of, newest
 from acktrail.contracts.vocabulary import Grade, Outcome
-from expectations.alert import OPEN, RESOLVED, alerts_due, fingerprint_of, newest
-from expectations.result import UNDECIDED, Finding
 
 T0 = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 CHECKS = {"a", "b"}

@@ -10,10 +10,10 @@ from datetime import timedelta
 import pytest
 from test_alert import T0, finding
 
+from acktrail.alerts.lifecycle import trial
 from acktrail.errors import AlertUndelivered
 from acktrail.lake import Lake
 from acktrail.settings.alerts import AlertSettings
-from expectations.alert import trial
 from expectations.notify import receivers
 from expectations.notify.alertmanager import payload
 from expectations.notify.post import Patience, shown

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.errors import ConfigError
 from expectations.policy import Policy, read_policy
-from expectations.result import Finding
 
 CHECKS = ["no_loss_after_ack", "retry_rate_within_bounds"]
 THRESHOLDS = {"retry_rate_per_s": 1.0}

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from gold_rows import NOW, ago, budget, row, write
 
-from acktrail.commands.check_output import text_lines
+from acktrail.alerts.finding import NOT_EVALUATED
+from acktrail.answers.pending import PendingEvidence
+from acktrail.cli.check_output import text_lines
 from acktrail.contracts.bronze import AUDIT_REPORTS, METRIC_SAMPLES
 from acktrail.contracts.gold import (
     DELIVERY_LEDGER,
@@ -23,10 +25,8 @@ from acktrail.contracts.silver import CLIENT_CONFIGS, PRODUCER_EVENTS
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
-from acktrail.pending import Pending
 from expectations.ask import ask
 from expectations.domain.losses import ExpectNoLossAfterAck
-from expectations.result import NOT_EVALUATED
 from expectations.stale import Waiting
 
 RUNBOOKS = "https://runbooks.example.com"
@@ -237,7 +237,7 @@ def test_evidence_that_waits_for_a_run_makes_what_would_pass_undecided(lake):
     fill(lake)
     quiet = {"source": "app", "hour": "2026-01-31T11", "last_at": ago(7200), "subject": "log"}
     write(lake, COVERAGE, row(COVERAGE, kind="logs", **quiet))
-    pending = Pending("producer_events", "log_records", 1205, True, ago(3600))
+    pending = PendingEvidence("producer_events", "log_records", 1205, True, ago(3600))
     waiting = Waiting([pending, replace(pending, table="coverage")], timedelta(minutes=10), NOW)
     results = by_check(ask(lake, NOW, None, RUNBOOKS, waiting=waiting))
     assert results["no_non_retriable_error"].outcome is Outcome.UNDECIDED
@@ -253,7 +253,7 @@ def test_logs_that_wait_do_not_stand_for_audits_that_nobody_collects(lake):
     write(lake, DELIVERY_LEDGER)
     write(lake, PRODUCER_EVENTS)
     write(lake, COVERAGE)
-    pending = Pending("coverage", "log_records", 5, True, ago(60))
+    pending = PendingEvidence("coverage", "log_records", 5, True, ago(60))
     waiting = Waiting([pending], timedelta(minutes=10), NOW)
     results = by_check(ask(lake, NOW, None, RUNBOOKS, waiting=waiting))
     assert results["no_loss_after_ack"].outcome is Outcome.UNDECIDED

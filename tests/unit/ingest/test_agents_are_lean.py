@@ -7,12 +7,12 @@ import sys
 
 SCRIPT = """
 import importlib, sys
-from ingest.lean import without_pandas
+from ingest.agent.lean import without_pandas
 from ingest.registry import BUILDERS
 without_pandas(reading=True)  # as `acktrail agent` does first
 for module in BUILDERS.values():
     importlib.import_module(module)
-import ingest.audit_files, ingest.replay
+import ingest.messages.load, ingest.replay
 import prometheus_api_client.prometheus_connect
 print([m for m in ("pandas", "pyspark", "great_expectations", "matplotlib") if m in sys.modules])
 """

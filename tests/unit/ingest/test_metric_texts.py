@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acktrail.metricnames import METRICS, read_name
-from ingest.exposition import read_text
-from ingest.jolokia import object_name, read_answers, read_requests
+from acktrail.metrics.names import METRICS, read_name
+from ingest.sources.exposition import read_text
+from ingest.sources.jolokia import object_name, read_answers, read_requests
 
 SAMPLES = Path(__file__).with_name("expositions")
 

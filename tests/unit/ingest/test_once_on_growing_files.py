@@ -9,8 +9,8 @@ import pytest
 from acktrail.errors import AcktrailError
 from acktrail.lake import Lake
 from acktrail.settings.sources import LogFilesSource, VerifiableSource
-from ingest.agent import Agent, Pace
-from ingest.registry import Surroundings, build_source
+from ingest.agent.loop import Agent, Pace
+from ingest.registry import SourceContext, build_source
 
 LINE = "2026-11-18 09:00:00,000 WARN [Producer clientId=a] Got error produce response\n"
 EVENT = (
@@ -30,7 +30,7 @@ def test_a_file_that_grows_with_every_look_is_read_to_its_end_once(
     path = tmp_path / "app.log"
     path.write_text("".join(map(line, range(10))))
     source = build_source(
-        settings(kind=kind, name="app", paths=(str(path),)), Surroundings("c", once=True)
+        settings(kind=kind, name="app", paths=(str(path),)), SourceContext("c", once=True)
     )
     poll, polls = source.poll, []
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import acktrail
+from acktrail.audit.wire import BLOCK_BITS, decode_runs
 from acktrail.contracts.bronze import AUDIT_REPORTS, BRONZE, LOG_RECORDS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
-from acktrail.wire import BLOCK_BITS, decode_runs
 from ingest.replay import replay
 
 RECORDING = Path(acktrail.__file__).parent / "demo" / "incident"

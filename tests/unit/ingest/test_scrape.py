@@ -11,7 +11,7 @@ import pytest
 from acktrail.contracts.bronze import METRIC_SAMPLES
 from acktrail.lake import Lake
 from acktrail.settings.sources import ScrapeSource
-from ingest.registry import Surroundings
+from ingest.registry import SourceContext
 from ingest.sources.scrape import Scraper
 
 GOOD = b'kafka_producer_record_error_total{clientId="a"} 3\njvm_info 1\n'
@@ -55,7 +55,7 @@ def address():
 
 def scraper(*targets: str, now=lambda: NOW, **more) -> Scraper:
     settings = ScrapeSource(kind="scrape", name="s", targets=targets, timeout_s=0.5, **more)
-    return Scraper(settings, Surroundings("c"), clock=now)
+    return Scraper(settings, SourceContext("c"), clock=now)
 
 
 CASES = [

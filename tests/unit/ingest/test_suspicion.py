@@ -8,9 +8,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acktrail.audit.wire import Report, Sighting, encode_sightings, row_of_report
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import Report, Sighting, encode_sightings, row_of_report
-from ingest.suspicion import Suspect, suspects
+from ingest.sources.scan_plan import Suspect, suspects
 
 AT = datetime(2026, 1, 31, tzinfo=UTC)
 PLACES = {("t", 0): [(0, 0)], ("t", 1): [(0, 0)]}

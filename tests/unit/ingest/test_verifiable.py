@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acktrail.audit.wire import BLOCK_BITS, decode_runs
 from acktrail.contracts.vocabulary import Tier
-from acktrail.wire import BLOCK_BITS, decode_runs
-from ingest.verifiable import VerifiableReader, message_of
+from ingest.sources.verifiable_lines import VerifiableReader, message_of
 
 OLD = (
     b'{"exception":"class org.apache.kafka.common.errors.NotEnoughReplicasException",'

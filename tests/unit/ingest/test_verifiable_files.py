@@ -7,11 +7,11 @@ import random
 
 import pytest
 
+from acktrail.audit.wire import BLOCK_BITS, decode_runs
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.lake import Lake
 from acktrail.settings.sources import VerifiableSource
-from acktrail.wire import BLOCK_BITS, decode_runs
-from ingest.registry import Surroundings, build_source
+from ingest.registry import SourceContext, build_source
 
 
 def events(count: int, seed: int) -> bytes:
@@ -58,7 +58,7 @@ def test_growing_torn_renamed_and_read_by_agents_that_die(tmp_path, seed):
     path.write_bytes(b"")
     settings = VerifiableSource(kind="verifiable", name="v", paths=(f"{tmp_path}/*.jsonl",))
     lake = Lake(tmp_path / "lake")
-    source = build_source(settings, Surroundings("c"))
+    source = build_source(settings, SourceContext("c"))
     source.open(lake)
     written = 0
     dropped = 0
@@ -72,7 +72,7 @@ def test_growing_torn_renamed_and_read_by_agents_that_die(tmp_path, seed):
             assert batch.received == batch.rows.num_rows + sum(batch.dropped.values())
             if choose.random() < 0.3:
                 source.close()  # died with a batch in hand
-                source = build_source(settings, Surroundings("c"))
+                source = build_source(settings, SourceContext("c"))
                 source.open(lake)
                 break
             lake.append(batch.table, batch.rows, batch.positions)
@@ -98,7 +98,7 @@ def test_a_torn_last_line_waits(tmp_path):
     path.write_bytes(whole[:cut])
     settings = VerifiableSource(kind="verifiable", name="v", paths=(str(path),))
     lake = Lake(tmp_path / "lake")
-    source = build_source(settings, Surroundings("c"))
+    source = build_source(settings, SourceContext("c"))
     source.open(lake)
 
     def drain():

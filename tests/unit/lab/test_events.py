@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lab.events import Progress
+from lab.events import ClientProgress
 
 
 def line(**event):
@@ -16,12 +16,12 @@ def ack(at):
 
 
 def test_nothing_printed_is_no_progress(tmp_path):
-    assert Progress(tmp_path / "none.jsonl").update().counts == {}
+    assert ClientProgress(tmp_path / "none.jsonl").update().counts == {}
 
 
 def test_lines_are_counted_once_and_only_when_whole(tmp_path):
     path = tmp_path / "p.jsonl"
-    progress = Progress(path)
+    progress = ClientProgress(path)
     path.write_text(ack(10) + ack(20)[:9])
     assert progress.update().acked_since(0) == 1
     path.write_text(ack(10) + ack(20) + line(name="producer_send_error"))
@@ -32,7 +32,7 @@ def test_lines_are_counted_once_and_only_when_whole(tmp_path):
 def test_acks_count_from_the_time_they_were_told_not_read(tmp_path):
     path = tmp_path / "p.jsonl"
     path.write_text(ack(10) + ack(20) + ack(30))
-    assert Progress(path).update().acked_since(20) == 2
+    assert ClientProgress(path).update().acked_since(20) == 2
 
 
 def test_a_consumer_knows_its_partitions_and_how_far_it_has_read(tmp_path):
@@ -44,6 +44,6 @@ def test_a_consumer_knows_its_partitions_and_how_far_it_has_read(tmp_path):
         + line(name="record_data", **place, offset=7)
         + line(name="record_data", **place, offset=5)
     )
-    progress = Progress(path).update()
+    progress = ClientProgress(path).update()
     assert progress.partitions == {("t", 1)}
     assert progress.next_offsets == {("t", 1): 8}

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from deltalake import write_deltalake
 
-from acktrail.commands.lab_warning import first_warning
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.silver import CLIENT_CONFIGS, PRODUCER_EVENTS
 from acktrail.lake import Lake
+from acktrail.operate.lab_warning import first_warning
 from acktrail.window import day_of, hour_of
 from tests.unit.retry_lines import MAX, NOON
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from acktrail.cli import main
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import LOG_RECORDS
-from acktrail.logs.event import LOSSES, Event, Unread
+from acktrail.logs.event import LOSSES, Event, UnreadRecord
 from acktrail.logs.pattern import Pattern
 from acktrail.logs.patterns import PATTERNS
 from acktrail.logs.prefilter import EVIDENCE, may_be_evidence
 from acktrail.logs.reader import read_record
 from acktrail.logs.records import join_records
-from ingest.files.scan import scan_block
-from ingest.log_rows import clean_text
+from ingest.files.block_scan import scan_block
+from ingest.sources.log_rows import clean_text
 from pipelines.job import Options
 from pipelines.silver import broker_events, consumer_events, producer_events, unread_records
 
@@ -55,7 +55,7 @@ AROUND = st.lists(
 
 
 def is_read(text: str) -> bool:
-    return isinstance(read_record(text), Event | Unread)
+    return isinstance(read_record(text), Event | UnreadRecord)
 
 
 def records_of(text: str) -> list[str]:
@@ -155,7 +155,7 @@ def test_a_message_that_librdkafka_gave_up_is_read_whatever_it_said(payload):
 
 def test_a_sentence_beyond_what_is_read_is_unread():
     text = "ERROR " + "x" * 300_000 + "\n" + SURE[0].example
-    assert isinstance(read_record(text), Unread)
+    assert isinstance(read_record(text), UnreadRecord)
 
 
 def test_exceptions_without_a_header_are_a_record_each():

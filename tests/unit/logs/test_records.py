@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from acktrail.logs.event import BACKGROUND, Event, Unread
+from acktrail.logs.event import BACKGROUND, Event, UnreadRecord
 from acktrail.logs.prefilter import may_be_evidence
 from acktrail.logs.reader import read_record
 from acktrail.logs.records import join_records
@@ -437,7 +437,7 @@ def test_nothing_else_is_taken_for_one(case, text):
 
 def test_a_sentence_of_kafkas_that_cannot_be_read_is_counted_as_unread():
     words = "Got error produce response"
-    assert read_record(f"WARN {words} of a release to come") == Unread(words)
+    assert read_record(f"WARN {words} of a release to come") == UnreadRecord(words)
 
 
 LAYOUTS = [

@@ -1,0 +1,1 @@
+"""What became of every message: the wire format, sets of ids, verdicts, causes, incidents."""

@@ -1,0 +1,127 @@
+"""The command: each subcommand is a module in `acktrail/cli/`, loaded when asked for."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from acktrail import __version__
+from acktrail.errors import AcktrailError, TransientError
+
+COMMANDS: dict[str, str] = {
+    # name: what `acktrail --help` says of it. The module is acktrail.cli.<name>.
+    "demo": "A recorded real incident through everything, offline.",
+    "init": "Write a settings file for your cluster.",
+    "doctor": "Try everything the settings name; say what to do about what fails.",
+    "agent": "Read evidence from the configured sources into the lake.",
+    "ingest": "Read audit files and recorded lab runs into the lake.",
+    "read": "Show the events in a log file, at once.",
+    "run": "Turn new evidence into facts and answers (Spark jobs).",
+    "losses": "Which messages were lost, and why.",
+    "ledger": "Every message accounted for: what was sent, and what became of it.",
+    "explain": "The timeline of one loss.",
+    "budgets": "Which retries are about to run out, the most urgent first.",
+    "check": "Ask every expectation, alert, and fail if one has failed.",
+    "watch": "Read, run and check every few seconds, and alert at once.",
+    "alerts": "The alert outbox: list it, send what waits, try the receivers.",
+    "sql": "Ask the lake in Spark SQL, read-only.",
+    "lake": "Show and keep the lake's tables.",
+    "lab": "A real Kafka cluster on loopback, real faults, and the truth.",
+}
+
+
+EXTRAS = {
+    # a package that an agent host may lack: the extra that brings it
+    "pyspark": "spark",
+    "pandas": "spark,checks",
+    "great_expectations": "checks",
+    "scipy": "checks",
+    "yaml": "checks",
+    "prometheus_api_client": "prometheus",
+}
+
+
+class _Lazy(click.Group):
+    """A group that imports a subcommand only when it is run, so that `--help` is quick."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"acktrail.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AcktrailError as error:
+            _print_trace(error)
+            click.echo(f"{type(error).__name__}: {error}", err=True)
+            sys.exit(error.exit_code)
+        except ModuleNotFoundError as error:
+            extra = EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            click.echo(
+                f"This needs {error.name}, which is not installed here. "
+                f"Install it: pip install 'acktrail[{extra}]'",
+                err=True,
+            )
+            sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("Interrupted. What was committed stays in the lake; run it again.", err=True)
+            sys.exit(128 + signal.SIGINT)
+        except BrokenPipeError:
+            sys.exit(0)
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            _print_trace(error)
+            from pipelines import session, spark_errors
+
+            click.echo(
+                f"Spark failed: {spark_errors.message(error)}\n"
+                f"Its log is {session.jvm_log()}. ACKTRAIL_STACK_TRACE=1 prints the stack traces.",
+                err=True,
+            )
+            sys.exit(TransientError.exit_code)
+
+
+def _is_of_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def _print_trace(error: Exception) -> None:
+    """The stack traces of *error* and of its causes, where the user has asked for them."""
+    if os.environ.get("ACKTRAIL_STACK_TRACE", "0") not in ("", "0"):
+        traceback.print_exception(error, file=sys.stderr)
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="acktrail")
+def main() -> None:
+    """The audit trail of Kafka delivery.
+
+    Which messages were lost, why, and which producers are about to run out of retries.
+
+    Example:
+
+    \b
+        acktrail demo
+        acktrail read app.log
+        acktrail init && acktrail doctor
+        acktrail run --lake ./lake && acktrail check --lake ./lake
+    """

@@ -1,0 +1,1 @@
+"""Retries of producers: chains, budgets, how they end, and the fleet."""

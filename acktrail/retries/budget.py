@@ -1,0 +1,228 @@
+"""The retry budget: the chains of a client, when each ends, and what a person should be told.
+
+A stored budget holds instants only. What it means now is `state_of(budget, as_of)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from acktrail.retries.audited_chains import Audits
+from acktrail.retries.chain_end import Ending
+from acktrail.retries.chain_endings import ending_of
+from acktrail.retries.chains import Chain, chains_of
+from acktrail.retries.error_counter import CounterSample
+from acktrail.retries.exhaustion import ATTEMPTS, UNKNOWN, exhaustion_of, finite_attempts
+from acktrail.retries.signs import (
+    CONNECTION_FAILURE,
+    QUEUE_TIME,
+    RetrySettings,
+    Sign,
+    milliseconds,
+)
+from acktrail.retries.stakes import Stakes
+
+WARNING = timedelta(seconds=85)
+"""How long before the early end a budget becomes critical; see also SHARE."""
+
+SHARE = 0.75
+"""A budget of time is critical only once a quarter of it is gone, however short it is."""
+
+_MOST_EVIDENCE = 20
+
+
+class BudgetState(StrEnum):
+    """What a person is told; the most urgent first."""
+
+    EXHAUSTED = "exhausted"
+    CRITICAL = "critical"
+    BURNING = "burning"
+    UNKNOWN = "unknown"
+    """It burns, and the settings that would say for how long are not known."""
+    QUIET = "quiet"
+    """The next line was due and did not come: answered, or waiting without a word."""
+    ENDED_UNKNOWN = "ended_unknown"
+    RESTARTED = "restarted"
+    RECOVERED = "recovered"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One row of `retry_budgets`, without the client it belongs to."""
+
+    topic: str
+    partition: int
+    chain: int
+    opened_at: datetime
+    opened_by: str
+    last_at: datetime
+    quiet_at: datetime
+    events: int
+    retries: int | None
+    attempts_left: int | None
+    delivery_timeout_ms: int | None
+    exhausts_at_earliest: datetime | None
+    exhausts_at_latest: datetime | None
+    exhausted_by: str
+    confidence: str
+    error: str | None
+    retriable: bool | None
+    category: str | None
+    node: int | None
+    records_at_stake: int | None
+    ended_at: datetime | None
+    ended_by: str | None
+    because: str
+    evidence: tuple[str, ...]
+    unknown: str | None
+
+
+def state_of(budget: Budget, as_of: datetime) -> BudgetState:
+    """What a person asking at *as_of* should be told."""
+    if budget.ended_by is not None and budget.ended_at is not None and budget.ended_at <= as_of:
+        return BudgetState(budget.ended_by)
+    if budget.exhausts_at_latest is not None and as_of >= budget.exhausts_at_latest:
+        return BudgetState.ENDED_UNKNOWN
+    if as_of >= budget.quiet_at:
+        return BudgetState.QUIET
+    if budget.exhausts_at_earliest is None:
+        return BudgetState.UNKNOWN
+    if as_of >= budget.exhausts_at_earliest - _warning(budget):
+        return BudgetState.CRITICAL
+    return BudgetState.BURNING
+
+
+def critical_at(budget: Budget) -> datetime | None:
+    """The first instant at which `state_of` says critical; None where it never does."""
+    if budget.exhausts_at_earliest is None:
+        return None
+    first = max(budget.opened_at, budget.exhausts_at_earliest - _warning(budget))
+    return first if state_of(budget, first) is BudgetState.CRITICAL else None
+
+
+def _warning(budget: Budget) -> timedelta:
+    if budget.exhausted_by == ATTEMPTS or budget.delivery_timeout_ms is None:
+        return WARNING
+    return min(WARNING, milliseconds(budget.delivery_timeout_ms * SHARE))
+
+
+def urgency(budget: Budget, as_of: datetime) -> tuple[int, datetime, datetime]:
+    """Sort key: the most urgent first."""
+    order = list(BudgetState).index(state_of(budget, as_of))
+    end = budget.exhausts_at_earliest or budget.quiet_at
+    return (order, end, budget.opened_at)
+
+
+def budgets_of(
+    signs: Iterable[Sign],
+    known: Sequence[RetrySettings] = (),
+    errors: Sequence[CounterSample] = (),
+    audits: Audits | None = None,
+    retried: Sequence[CounterSample] = (),
+) -> list[Budget]:
+    """The budgets of one client (one cluster, host and client id), by the time they opened.
+
+    *errors* and *retried* are its samples of record-error-total and record-retry-total, *audits*
+    what its sessions reported. The order of none of them matters.
+    """
+    everything = list(signs)
+    audits = audits or Audits()
+    chains = chains_of(everything, known)
+    endings = ending_of(chains, everything, known, errors, audits)
+    stakes = Stakes(everything, audits, retried)
+    numbers: dict[tuple[str, int, datetime], int] = {}
+    found = []
+    for chain, ending in zip(chains, endings, strict=True):
+        place = (chain.first.topic, chain.first.partition, chain.first.at)
+        numbers[place] = numbers.get(place, -1) + 1
+        found.append(_budget(chain, numbers[place], ending, stakes.of(chain)))
+    return found
+
+
+def _budget(
+    chain: Chain, number: int, ending: Ending | None, records_at_stake: int | None
+) -> Budget:
+    ends = exhaustion_of(chain)
+    last = chain.last
+    return Budget(
+        topic=chain.first.topic,
+        partition=chain.first.partition,
+        chain=number,
+        opened_at=chain.first.at,
+        opened_by=chain.first.kind,
+        last_at=max([last.at, *(s.at for s in chain.companions)]),
+        quiet_at=chain.quiet_at,
+        events=len(chain.signs) + len(chain.companions),
+        retries=chain.retries,
+        attempts_left=finite_attempts(chain),
+        delivery_timeout_ms=chain.settings.delivery_timeout_ms,
+        exhausts_at_earliest=ends.at.earliest,
+        exhausts_at_latest=ends.at.latest,
+        exhausted_by=ends.by,
+        confidence=ends.confidence,
+        error=last.error,
+        retriable=last.retriable,
+        category=last.category,
+        node=_node(chain),
+        records_at_stake=records_at_stake,
+        ended_at=None if ending is None else ending.at,
+        ended_by=None if ending is None else ending.by,
+        because=_because(chain, ends.by, ending),
+        evidence=_evidence(chain, ending),
+        unknown=ends.unknown,
+    )
+
+
+def _node(chain: Chain) -> int | None:
+    spoken = (chain.cancelled, *chain.signs, *chain.companions)
+    named = [s.node for s in spoken if s is not None and s.node is not None]
+    return named[-1] if named else None
+
+
+def _evidence(chain: Chain, ending: Ending | None) -> tuple[str, ...]:
+    keys = [s.key for s in chain.signs]
+    if len(keys) > _MOST_EVIDENCE:
+        half = _MOST_EVIDENCE // 2
+        keys = [*keys[:half], *keys[-half:]]
+    if chain.settings.known_from:
+        keys.append(chain.settings.known_from)
+    if ending is not None:
+        keys.extend(ending.evidence)
+    return tuple(dict.fromkeys(keys))
+
+
+def _because(chain: Chain, by: str, ending: Ending | None) -> str:
+    """One clause a person can act on; with what was seen beside, where that proves no end."""
+    if ending is None:
+        return _burning(chain, by)
+    return ending.because if ending.by else f"{_burning(chain, by)}; {ending.because}"
+
+
+def _burning(chain: Chain, by: str) -> str:
+    """What burns it, and which axis ends it."""
+    first, last = chain.first, chain.last
+    seconds = (last.at - first.at).total_seconds()
+    where = f"{first.topic}-{first.partition}" if first.topic else "the client"
+    if first.kind == CONNECTION_FAILURE:
+        node = "a broker" if first.node is None else f"broker {first.node}"
+        what = f"{node} could not be reached {len(chain.signs)} times in {seconds:.0f} s"
+        return f"{what}; batches for it wait without a retry line"
+    if first.kind == QUEUE_TIME:
+        return f"batches waited {(last.elapsed_ms or 0) / 1000:.0f} s before their first send"
+    what = f"{where}: {last.error or 'an error'}, {_retried(len(chain.signs), seconds)}"
+    left = finite_attempts(chain)
+    if left is not None:
+        of = f" of {chain.retries}" if chain.retries is not None else ""
+        what += f", {left}{of} attempts left"
+    if by == UNKNOWN:
+        return f"{what}; when it ends is not known"
+    ends = "retries will be used up" if by == ATTEMPTS else "delivery.timeout.ms will expire"
+    return f"{what}; {ends} first"
+
+
+def _retried(count: int, seconds: float) -> str:
+    retries = "1 retry" if count == 1 else f"{count} retries"
+    return f"{retries} so far" if seconds < 1 else f"{retries} in {seconds:.0f} s"

@@ -1,0 +1,364 @@
+"""From the rows of one client and one hour to its budgets: the step between tables and rules."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from acktrail.aliases import host_of
+from acktrail.audit.wire import Report, report_of_row
+from acktrail.contracts.vocabulary import Tier
+from acktrail.logs.errors import retriable
+from acktrail.retries.audited_chains import Audits
+from acktrail.retries.budget import Budget, budgets_of
+from acktrail.retries.error_counter import CounterSample
+from acktrail.retries.signs import (
+    CONNECTION_FAILURE,
+    LONGEST,
+    NO_LEADER,
+    QUEUE_TIME,
+    RETRY,
+    SPLIT_RETRY,
+    RetrySettings,
+    Sign,
+    settings_in_force,
+)
+
+WARM_UP: Final = 2 * LONGEST
+"""How long before its hour the rules begin to read: every batch alive then is known by then."""
+SETTLING: Final = LONGEST + timedelta(minutes=15)
+"""How long after its hour evidence still belongs to chains opened in it."""
+
+QUEUE_SHARE: Final = 0.25
+"""A queue time above this share of the delivery timeout opens a chain."""
+QUEUE_MS: Final = 30_000
+"""The same where the delivery timeout is not known: a quarter of the default."""
+LOWEST_QUEUE_MS: Final = 250
+"""Below this no queue time matters, even to a delivery timeout of one second."""
+
+LEADER_BUCKET_S: Final = 300
+"""A partition's leader is looked up among the cluster's answers of the same five minutes."""
+
+Place = tuple[str, str, int, int]
+"""Cluster, topic, partition, number of the five minutes."""
+
+LEADERLESS_BUCKET_S: Final = 10
+"""To how many seconds the cluster's answers that there is no leader are rounded down."""
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """What the cluster answered of the partitions with signs."""
+
+    known: Mapping[Place, int] = field(default_factory=dict)
+    """Who led, in each five minutes."""
+    without: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """When nobody led in each five minutes: epoch seconds."""
+    replicas: Mapping[Place, Sequence[int]] = field(default_factory=dict)
+    """The brokers that could lead, where nobody did."""
+
+
+EVENT, CONFIG, ERRORS, RETRIES, QUEUE, AUDIT = (
+    "event", "config", "errors", "retries", "queue", "audit",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClientHour:
+    """One client of one cluster, and the hour whose chains are wanted."""
+
+    cluster: str
+    client_id: str
+    hour: datetime
+
+
+def hours_concerned(at: datetime) -> list[datetime]:
+    """The hours whose chains evidence of *at* can change."""
+    own = at.replace(minute=0, second=0, microsecond=0)
+    hours = [own, own + timedelta(hours=1)]
+    if at - own < SETTLING:
+        hours.insert(0, own - timedelta(hours=1))
+    return hours
+
+
+def budgets_of_hour(
+    wanted: ClientHour,
+    rows: Iterable[Mapping[str, Any]],
+    inventory: Mapping[str, Mapping[str, str]],
+    leaders: Leaders,
+) -> list[tuple[str, Budget]]:
+    """The budgets opened in the hour, each with its host. *rows* are tagged; see the fold.
+
+    The broker behind an error that names none is the partition's leader at that time.
+    """
+    tagged: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        tagged[row["tag"]].append(row)
+    by_host: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in tagged[EVENT]:
+        by_host[row["host"] or ""].append(row)
+    hosts = sorted({*by_host, *_hosts_of_queues(tagged[QUEUE], sorted(by_host))})
+    sessions = _sessions(tagged[AUDIT])
+    end = wanted.hour + timedelta(hours=1)
+    found = []
+    for host in hosts:
+        audited = [s for s in sessions if _is_audit_of(s, host, hosts, sessions)]
+        known = _settings(tagged[CONFIG], host, audited, _listed(wanted.client_id, inventory))
+        metrics = {
+            tag: [r for r in tagged[tag] if _is_of(r, host, hosts, tagged[tag])]
+            for tag in (ERRORS, RETRIES, QUEUE)
+        }
+        signs = [_of_version(_sign(row, leaders.known), known) for row in by_host[host]]
+        signs += _leaderless(signs, wanted.cluster, leaders)
+        signs += _queue_signs(metrics[QUEUE], known)
+        budgets = budgets_of(
+            signs,
+            known,
+            errors=[_sample(r) for r in metrics[ERRORS]],
+            audits=Audits(report for session in audited for report in session.reports),
+            retried=[_sample(r) for r in metrics[RETRIES]],
+        )
+        found += [(host, b) for b in budgets if wanted.hour <= b.opened_at < end]
+    return found
+
+
+def _hosts_of_queues(queues: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> set[str]:
+    """Where a client is known by its metrics alone, its target stands for the host."""
+    if len(hosts) == 1:
+        return set()
+    return {_measured_on(r) for r in queues} - set(hosts) if not hosts else set()
+
+
+def _is_of(
+    row: Mapping[str, Any],
+    host: str,
+    hosts: Sequence[str],
+    all_rows: Sequence[Mapping[str, Any]],
+) -> bool:
+    """Whether a sample is of this host's client: the only one there is, or the same name."""
+    target = _measured_on(row)
+    if target and target == host:
+        return True
+    return len(hosts) == 1 and len({_measured_on(r) for r in all_rows}) == 1
+
+
+def _measured_on(row: Mapping[str, Any]) -> str:
+    """The host of a sample: after the alias rules, as lines have it."""
+    return row["host"] or host_of(row["instance"]) or ""
+
+
+def _sign(row: Mapping[str, Any], leaders: Mapping[Place, int]) -> Sign:
+    node = row["node"]
+    if node is None and row["kind"] in (RETRY, SPLIT_RETRY):
+        bucket = int(row["at"].timestamp()) // LEADER_BUCKET_S
+        node = leaders.get((row["cluster"], row["topic"], row["partition"], bucket))
+    return Sign(
+        key=row["key"],
+        kind=row["kind"],
+        at=row["at"].astimezone(UTC),
+        topic=row["topic"] or "",
+        partition=-1 if row["partition"] is None else row["partition"],
+        correlation_id=row["correlation_id"],
+        attempts_left=row["attempts_left"],
+        error=row["error"],
+        retriable=row["retriable"],
+        category=row["category"],
+        node=node,
+        records=row["records"],
+        elapsed_ms=row["elapsed_ms"],
+        origin=row["origin"] or "",
+        detail=row.get("detail"),
+    )
+
+
+def _of_version(sign: Sign, known: Sequence[RetrySettings]) -> Sign:
+    """The sign with what the client's version, where it printed one, does about the error."""
+    version = settings_in_force(known, sign.at, sign.origin).client_version
+    if version is None or sign.error is None:
+        return sign
+    return replace(sign, retriable=retriable(sign.error, version))
+
+
+def _leaderless(signs: Sequence[Sign], cluster: str, leaders: Leaders) -> list[Sign]:
+    """The answers that nobody leads: a partition of these *signs*, or one of a broker in them."""
+    places = {(cluster, s.topic, s.partition) for s in signs if s.topic}
+    lost = {s.node for s in signs if s.kind == CONNECTION_FAILURE and s.node is not None}
+    found = []
+    for place, seconds in leaders.without.items():
+        if place[0] != cluster:
+            continue
+        if place[:3] in places:
+            found += [_no_leader(place, second) for second in seconds]
+        for node in sorted(lost.intersection(leaders.replicas.get(place, ()))):
+            found += [replace(_no_leader(place, second), node=node) for second in seconds]
+    return found
+
+
+def _no_leader(place: Place, second: int) -> Sign:
+    _, topic, partition, _ = place
+    key = f"cluster_states/{topic}-{partition}/{second}"
+    at = datetime.fromtimestamp(second, UTC)
+    return Sign(key, NO_LEADER, at, topic, partition)
+
+
+def _sample(row: Mapping[str, Any]) -> CounterSample:
+    at = row["at"].astimezone(UTC)
+    since = at - timedelta(milliseconds=row["elapsed_ms"] or 0)
+    # A process has a target of its own; two sources may both see it.
+    series = f"{row['instance'] or ''} {row['key'].rpartition('/')[0]}"
+    return CounterSample(row["key"], since, at, row["value"] or 0.0, series, row.get("total"))
+
+
+@dataclass(frozen=True)
+class _Session:
+    """One audited producer instance: what it said of itself, and all its reports."""
+
+    name: str
+    host: str
+    settings: Mapping[str, str]
+    since: datetime
+    until: datetime
+    reports: Sequence[Report]
+
+
+def _sessions(rows: Iterable[Mapping[str, Any]]) -> list[_Session]:
+    """The sessions in *rows*; one without a heartbeat, or claimed by two producers, is nobody's."""
+    reports: dict[str, dict[tuple[Any, ...], Report]] = defaultdict(dict)
+    for row in rows:
+        report = report_of_row(row["report"])
+        place = (report.reporter, report.topic, report.partition, report.tier, report.block)
+        reports[report.session][*place, report.part, report.number] = report
+    found = []
+    for name, by_place in sorted(reports.items()):
+        given = [by_place[place] for place in sorted(by_place)]
+        beats = [r for r in given if r.tier is Tier.HEARTBEAT and r.settings]
+        if len({(b.settings.get("client_id"), b.settings.get("host")) for b in beats}) != 1:
+            continue
+        last = max(beats, key=lambda r: (r.reported_ms, r.number, r.reporter))
+        heard = [r.reported_ms if r.began_ms is None else r.began_ms for r in given]
+        found.append(
+            _Session(
+                name=name,
+                host=last.settings.get("host", ""),
+                settings=last.settings,
+                since=_instant(min(heard)),
+                until=_instant(max(r.reported_ms for r in given)),
+                reports=given,
+            )
+        )
+    return found
+
+
+def _is_audit_of(
+    session: _Session, host: str, hosts: Sequence[str], sessions: Sequence[_Session]
+) -> bool:
+    """Whether a session is of this host's client: the same name, or the only ones there are."""
+    if session.host and session.host == host:
+        return True
+    return len(hosts) == 1 and len({s.host for s in sessions}) == 1
+
+
+def _instant(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _queue_signs(rows: Sequence[Mapping[str, Any]], known: Sequence[RetrySettings]) -> list[Sign]:
+    """Samples of record-queue-time-max that say a batch waited for long before its first send."""
+    timeouts = [s.delivery_timeout_ms for s in known if s.delivery_timeout_ms is not None]
+    bar = min(timeouts) * QUEUE_SHARE if timeouts else float(QUEUE_MS)
+    return [
+        Sign(
+            key=row["key"],
+            kind=QUEUE_TIME,
+            at=row["at"].astimezone(UTC),
+            elapsed_ms=int(row["value"]),
+            origin=row["instance"] or "",
+        )
+        for row in rows
+        if row["value"] is not None and row["value"] >= bar
+    ]
+
+
+SETTINGS: Final = {
+    "retries": "retries",
+    "delivery.timeout.ms": "delivery_timeout_ms",
+    "request.timeout.ms": "request_timeout_ms",
+    "linger.ms": "linger_ms",
+    "retry.backoff.ms": "retry_backoff_ms",
+    "retry.backoff.max.ms": "retry_backoff_max_ms",
+}
+"""What a client prints to the name it has here, which is also its column in `client_configs`."""
+_ALIASES: Final = {
+    "message.timeout.ms": "delivery.timeout.ms",
+    "queue.buffering.max.ms": "linger.ms",
+}
+"""librdkafka's own names."""
+VERSION: Final = "client.version"
+INVENTORY_NAMES: Final = (*SETTINGS, *_ALIASES, VERSION)
+"""What `[inventory]` can say of a client."""
+
+
+def read_settings(
+    known_from: str, settings: Mapping[str, str], since: datetime | None = None, origin: str = ""
+) -> RetrySettings:
+    """Settings by their Kafka names (dots or underscores); what is no number is not known."""
+    numbers: dict[str, int] = {}
+    for name, value in settings.items():
+        dotted = name.replace("_", ".")
+        field = SETTINGS.get(_ALIASES.get(dotted, dotted))
+        if field is not None:
+            try:
+                numbers[field] = int(float(value))
+            except (TypeError, ValueError):
+                continue
+    version = settings.get("client.version") or settings.get("client_version")
+    known = RetrySettings(known_from, since=since, client_version=version, origin=origin)
+    return replace(known, **numbers)  # type: ignore[arg-type]
+
+
+def _settings(
+    rows: Sequence[Mapping[str, Any]],
+    host: str,
+    audited: Sequence[_Session],
+    listed: RetrySettings | None,
+) -> list[RetrySettings]:
+    """The settings known of a client on *host*: printed there, audited, else printed anywhere.
+
+    The inventory says what an audit session leaves out, and serves where nothing else is known.
+    """
+    own = [r for r in rows if (r["host"] or "") == host]
+    sessions = [_session_settings(s, listed) for s in audited]
+    sessions = [s for s in sessions if s != replace(s, **_UNKNOWN)]
+    known = [
+        read_settings(
+            r["key"], dict(r["settings"] or ()), r["at"] and r["at"].astimezone(UTC), r["origin"]
+        )
+        for r in own or ([] if sessions else rows)
+    ]
+    return [*known, *sessions, *([] if listed is None else [listed])]
+
+
+_UNKNOWN: Final[Mapping[str, Any]] = dict.fromkeys(SETTINGS.values())
+
+
+def _session_settings(session: _Session, listed: RetrySettings | None) -> RetrySettings:
+    """What a session said of itself, and the rest from the inventory."""
+    known = read_settings(f"audit session {session.name}", session.settings, session.since)
+    known = replace(known, until=session.until)
+    if listed is None:
+        return known
+    more = {n: getattr(listed, n) for n in _UNKNOWN if getattr(known, n) is None}
+    if known == replace(known, **more):
+        return known
+    return replace(known, **more, known_from=f"{known.known_from}, {listed.known_from}")
+
+
+def _listed(client_id: str, inventory: Mapping[str, Mapping[str, str]]) -> RetrySettings | None:
+    """What the inventory says of a client: by its name, else by the first pattern that fits."""
+    fitting = [client_id] if client_id in inventory else []
+    fitting = fitting or sorted(p for p in inventory if fnmatchcase(client_id, p))
+    return read_settings(f"inventory/{fitting[0]}", inventory[fitting[0]]) if fitting else None

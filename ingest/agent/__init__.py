@@ -1,0 +1,1 @@
+"""The agent: every source in a thread, rows and position in one commit, states, totals."""

@@ -1,0 +1,1 @@
+"""What sources ask a Kafka cluster, and how they reach it."""

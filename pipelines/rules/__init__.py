@@ -1,1 +1,0 @@
-"""Verdicts, causes and budgets as numbered pure rules: no Spark."""
