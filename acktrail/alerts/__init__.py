@@ -1,1 +1,1 @@
-"""What a page is: its identity, its text and its life. Pure Python; receivers are in `expectations/notify`."""
+"""What a page is: its identity, its text and its life. Receivers are in `expectations/notify`."""

@@ -2,9 +2,10 @@
 
 librdkafka is native code. A failed assertion or a segmentation fault in it ends the whole process,
 and has done so while the coordinator of a group was restarted. `IsolatedSource` is a `Source` whose
-methods are calls to the real source in a child process (`ingest.agent.source_process`). The child reads;
-the rows travel to this process, which commits them. When the child has ended, by whatever signal,
-the call raises `SourceUnavailable`, and the loop opens the source again where the lake says.
+methods are calls to the real source in a child process (`ingest.agent.source_process`). The child
+reads; the rows travel to this process, which commits them. When the child has ended, by whatever
+signal, the call raises `SourceUnavailable`, and the loop opens the source again where the lake
+says.
 
 The child ends with its parent, however that one ends: it reads from a socket whose other end is
 here. Settings, secrets included, go over that socket and never on a command line.

@@ -1,8 +1,8 @@
 """The child process of an isolated source: answers its parent until that one is gone.
 
-Started by `ingest.agent.isolated` as `python -m ingest.agent.source_process FD NAME`. SIGTERM and SIGINT are
-left to the parent, which closes the source after its last commit; so a signal to the whole process
-group ends an agent in good order.
+Started by `ingest.agent.isolated` as `python -m ingest.agent.source_process FD NAME`. SIGTERM and
+SIGINT are left to the parent, which closes the source after its last commit; so a signal to the
+whole process group ends an agent in good order.
 """
 
 from __future__ import annotations
