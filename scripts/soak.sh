@@ -4,7 +4,7 @@ set -euo pipefail
 bin=$1
 part=${2:-}
 declare -A parts=(
-  [agents]="tests/unit/agents tests/integration/test_agent_kill.py tests/integration/test_lake_damage.py tests/integration/test_many_agents.py"
+  [agents]="tests/unit/ingest tests/integration/test_agent_kill.py tests/integration/test_lake_damage.py tests/integration/test_many_agents.py"
   [alerts]="tests/integration/test_alerts.py"
   [day]="tests/integration/test_watch_day.py"
   [warnings]="tests/soak/test_warning.py"

@@ -45,18 +45,18 @@ def command(
         acktrail ledger --lake ./lake
         acktrail ledger --lake ./lake --topic payments --blocks --format csv
     """
-    from acktrail.answers import losses as books
+    from acktrail.answers import losses
     from acktrail.answers.scope import scope_of
     from acktrail.contracts.gold import DELIVERY_LEDGER
 
     lake = lake_to_ask(loaded)
-    wanted = books.Wanted(cluster, topic, instant(since) if since else None)
+    wanted = losses.Wanted(cluster, topic, instant(since) if since else None)
     scope = scope_of(lake, wanted, DELIVERY_LEDGER)
     by = ("cluster", "topic", "group", "client_id", *(("session", "block") if blocks else ()))
-    rows = books.accounts(lake, wanted, by)
+    rows = losses.accounts(lake, wanted, by)
     if output != "text":
-        write_rows(rows, books.BLOCK_COLUMNS if blocks else books.LEDGER_COLUMNS, output)
+        write_rows(rows, losses.BLOCK_COLUMNS if blocks else losses.LEDGER_COLUMNS, output)
     elif rows:
-        write_rows(rows, books.shown_columns(rows, blocks), output)
+        write_rows(rows, losses.shown_columns(rows, blocks), output)
     for line in scope.caveats(datetime.now(UTC)):
         click.echo(line, err=True)

@@ -45,17 +45,17 @@ def command(
         acktrail losses --lake ./lake
         acktrail losses --lake ./lake --topic payments --ranges --format json
     """
-    from acktrail.answers import losses as books
+    from acktrail.answers import losses
     from acktrail.answers.scope import require_listed, scope_of
     from acktrail.contracts.gold import LOSS_EVENTS, LOSS_INCIDENTS
 
     lake = lake_to_ask(loaded)
-    wanted = books.Wanted(cluster, topic, instant(since) if since else None)
+    wanted = losses.Wanted(cluster, topic, instant(since) if since else None)
     table = LOSS_EVENTS if ranges else LOSS_INCIDENTS
     scope = scope_of(lake, wanted, table)
     require_listed(lake, scope, table)
-    found = books.events(lake, wanted) if ranges else books.incidents(lake, wanted)
-    columns = books.EVENT_COLUMNS if ranges else books.INCIDENT_COLUMNS
+    found = losses.events(lake, wanted) if ranges else losses.incidents(lake, wanted)
+    columns = losses.EVENT_COLUMNS if ranges else losses.INCIDENT_COLUMNS
     all_clear = output == "text" and not found and scope.topics > 0
     if all_clear:
         click.echo(scope.all_clear())

@@ -14,7 +14,7 @@ from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS, LOSS_INCIDENTS
 from acktrail.contracts.runs import CHECK_RESULTS
 from acktrail.lake import Lake
 from tests.integration.servers import AlertmanagerServer, free_port
-from tests.unit.checks.gold_rows import ago, row, write
+from tests.unit.expectations.gold_rows import ago, row, write
 
 ROOT = Path(__file__).parents[2]
 AT = "2026-01-31T12:00Z"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -114,3 +115,23 @@ def test_what_starts_fast_imports_little(words: list[str], unwanted: set[str]) -
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(ended.stderr.split()) & unwanted
+
+
+STEPS = re.findall(r"\[`([\w./]+)`\]\((?!docs)([\w/.]+)\)", (ROOT / "ARCHITECTURE.md").read_text())
+
+
+@pytest.mark.parametrize(("name", "file"), STEPS, ids=[f"{name} in {file}" for name, file in STEPS])
+def test_the_steps_of_the_architecture_are_where_it_says(name: str, file: str) -> None:
+    text = (ROOT / file).read_text()
+    assert name == file or re.search(rf"\b{name.rpartition('.')[2]}\b", text)
+
+
+def test_no_two_classes_of_one_name_mean_different_things() -> None:
+    found: dict[str, list[str]] = {}
+    for package in ("acktrail", "ingest", "pipelines", "expectations", "lab"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    twice = {name: places for name, places in found.items() if len(places) > 1}
+    assert twice == {}

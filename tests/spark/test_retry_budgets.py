@@ -17,8 +17,8 @@ from acktrail.window import day_of, hour_of
 from pipelines import runner
 from pipelines.gold.retry_budgets import JOB, chains_concerned
 from pipelines.job import Evidence, Options
-from tests.unit.audited import Message, seen, verifiable
-from tests.unit.retry_lines import NOON
+from tests.unit.retries.audited import Message, seen, verifiable
+from tests.unit.retries.retry_lines import NOON
 
 MAX = 2_147_483_647
 

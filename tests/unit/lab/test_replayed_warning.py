@@ -12,7 +12,7 @@ from acktrail.contracts.silver import CLIENT_CONFIGS, PRODUCER_EVENTS
 from acktrail.lake import Lake
 from acktrail.operate.lab_warning import first_warning
 from acktrail.window import day_of, hour_of
-from tests.unit.retry_lines import MAX, NOON
+from tests.unit.retries.retry_lines import MAX, NOON
 
 
 def event(second: float, left: int, number: int, **more) -> dict:

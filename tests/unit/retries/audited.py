@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from acktrail.audit.wire import Report, Sighting, encode_sightings
 from acktrail.contracts.vocabulary import Tier
 from ingest.sources.verifiable_lines import VerifiableReader
-from tests.unit.retry_lines import NOON
+from tests.unit.retries.retry_lines import NOON
 
 NOON_MS = int(NOON.timestamp() * 1000)
 SETTINGS = {"client_id": "pay-1", "host": "app1", "acks": "all"}

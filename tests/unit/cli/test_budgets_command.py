@@ -25,7 +25,7 @@ from acktrail.retries.burn import Rate, Rates
 from acktrail.retries.signs import RetrySettings, Sign
 from acktrail.settings import load
 from acktrail.window import hour_of
-from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
+from tests.unit.retries.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
 
 AS_OF = "2026-01-31T12:00:49Z"
 

@@ -15,7 +15,7 @@ from acktrail.operate.watch_steps import SettingsStep, step_of
 from pipelines import runner
 from pipelines.job import Options
 from pipelines.silver.client_configs import JOB
-from tests.unit.retry_lines import NOON
+from tests.unit.retries.retry_lines import NOON
 
 MINUTE = timedelta(minutes=1)
 BLOCK = "INFO ProducerConfig values: \n\tacks = -1\n\tretries = 2147483647\n"

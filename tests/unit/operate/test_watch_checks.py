@@ -17,7 +17,7 @@ from acktrail.retries.budget import budgets_of
 from acktrail.settings.alerts import AlertSettings
 from acktrail.window import hour_of
 from expectations.outbox import Outbox
-from tests.unit.retry_lines import DEFAULTS, MAX, NOON, line
+from tests.unit.retries.retry_lines import DEFAULTS, MAX, NOON, line
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.lake import Lake, Position, housekeeping
-from tests.unit.test_lake import records
+from tests.unit.lake.test_lake import records
 
 COMMITS = 75
 

@@ -123,7 +123,7 @@ _DIES = """
 import sys
 from acktrail.contracts.arrow import rows
 from acktrail.lake import Lake, Position
-from tests.unit.test_lake_files import METRIC_SAMPLES, sample
+from tests.unit.lake.test_lake_files import METRIC_SAMPLES, sample
 lake = Lake(sys.argv[1])
 for number in range(3):
     lake.append(
@@ -139,7 +139,7 @@ def test_a_crash_between_the_files_and_the_commit_leaves_neither_rows_nor_positi
         env={
             **os.environ,
             VARIABLE: "lake.files_written#2",
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": str(Path(__file__).parents[3]),
         },
         check=False,
         timeout=60,
@@ -157,7 +157,7 @@ def test_a_crash_between_the_files_and_the_commit_leaves_neither_rows_nor_positi
 def test_a_grown_contract_adds_its_columns_and_says_so_once(tmp_path):
     from deltalake import write_deltalake
 
-    from tests.unit.test_lake import records
+    from tests.unit.lake.test_lake import records
 
     lake = Lake(tmp_path)
     old = records(range(1)).drop_columns(["marker", "shipped_at"])

@@ -18,7 +18,7 @@ from acktrail.retries.client_budgets import (
     Leaders,
     budgets_of_hour,
 )
-from tests.unit.audited import NOON, Message, seen
+from tests.unit.retries.audited import NOON, Message, seen
 
 HOUR = datetime(2026, 1, 2, 3, tzinfo=UTC)
 NAMES = (

@@ -13,7 +13,7 @@ from pipelines import runner
 from pipelines.job import Job
 from pipelines.registry import JOBS
 from pipelines.schedule import run_all, waits_for
-from tests.unit.test_lake import records
+from tests.unit.lake.test_lake import records
 
 
 def test_the_registry_is_in_an_order_that_can_run() -> None:

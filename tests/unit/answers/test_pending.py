@@ -20,7 +20,7 @@ from acktrail.lake import Lake
 from acktrail.lake.changes import MOST_COUNTED, unread_since
 from acktrail.lake.tables import Change
 from expectations.stale import Waiting
-from tests.unit.checks.gold_rows import row
+from tests.unit.expectations.gold_rows import row
 
 LOGS = frozenset({"log_records"})
 

@@ -26,7 +26,7 @@ from acktrail.settings.sources import (
 )
 from expectations.policy import read_policy
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1).filter(
     lambda text: not text.startswith("-")
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acktrail.audit.wire import Report
 from acktrail.retries.audited_chains import Audits, Retried
-from tests.unit.audited import Message, ms, seen, verifiable
+from tests.unit.retries.audited import Message, ms, seen, verifiable
 
 BATCH = Retried(ms(100), 20_000, "orders", 3)
 

@@ -8,7 +8,6 @@ import threading
 from datetime import timedelta
 
 import pytest
-from test_alert import T0, finding
 
 from acktrail.alerts.lifecycle import trial
 from acktrail.errors import AlertUndelivered
@@ -19,6 +18,7 @@ from expectations.notify.alertmanager import payload
 from expectations.notify.post import Patience, shown
 from expectations.notify.webhook import Webhook, signature
 from expectations.outbox import Outbox
+from tests.unit.alerts.test_lifecycle import T0, finding
 
 INTERVAL = timedelta(minutes=5)
 

@@ -13,7 +13,7 @@ from acktrail.retries.backoff import backoffs
 from acktrail.retries.budget import Budget, BudgetState, budgets_of, critical_at, state_of, urgency
 from acktrail.retries.error_counter import CounterSample
 from acktrail.retries.signs import RetrySettings, Sign
-from tests.unit.retry_lines import (
+from tests.unit.retries.retry_lines import (
     DEFAULTS,
     FIVE,
     MAX,

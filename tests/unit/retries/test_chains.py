@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from acktrail.retries.backoff import backoff, backoffs
 from acktrail.retries.chains import chains_of
 from acktrail.retries.signs import NO_LEADER, RetrySettings, Sign
-from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
+from tests.unit.retries.retry_lines import DEFAULTS, FIVE, MAX, NOON, line, simulate
 
 # Each case: settings, lines as (second, attempts left, correlation id, extras) and the chains
 # expected, as lists of (second, attempts left).

@@ -10,7 +10,7 @@ import pytest
 from acktrail.retries.budget import budgets_of
 from acktrail.retries.burn import Growth, Rate, Rates, rates
 from acktrail.retries.fleet import Burning, Level, Measured, fronts_of
-from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
+from tests.unit.retries.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
 
 AS_OF = NOON + timedelta(seconds=49)
 MINUTE = timedelta(minutes=1)

@@ -11,8 +11,18 @@ from acktrail.retries.audited_chains import Audits
 from acktrail.retries.budget import BudgetState, budgets_of, state_of
 from acktrail.retries.error_counter import CounterSample
 from acktrail.retries.signs import Sign
-from tests.unit.audited import Message, seen, verifiable
-from tests.unit.retry_lines import DEFAULTS, FIVE, MAX, NO_TIMEOUT, SPENT, at, counter, expiry, line
+from tests.unit.retries.audited import Message, seen, verifiable
+from tests.unit.retries.retry_lines import (
+    DEFAULTS,
+    FIVE,
+    MAX,
+    NO_TIMEOUT,
+    SPENT,
+    at,
+    counter,
+    expiry,
+    line,
+)
 
 
 def audited(fate: str, told: float, until: float = 300, partition: int = 3) -> Audits:

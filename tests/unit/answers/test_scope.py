@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acktrail.answers import losses as books
+from acktrail.answers import losses
 from acktrail.audit.wire import Report, row_of_report
 from acktrail.cli import main
 from acktrail.contracts import Table
@@ -27,7 +27,7 @@ from acktrail.terminal.output import write_rows
 
 AT = datetime(2026, 1, 31, 7, 0, tzinfo=UTC)
 ZERO = {
-    **dict.fromkeys(books.STATES, 0), "residual": 0, "duplicates": 0, "redelivered": 0,
+    **dict.fromkeys(losses.STATES, 0), "residual": 0, "duplicates": 0, "redelivered": 0,
     "out_of_order": 0, "ghosts": 0, "forwarded": 0,
 }  # fmt: skip
 
@@ -125,7 +125,7 @@ def test_ledger_refuses_the_same_questions(lake, words, code, _out, stderr):
 
 def test_csv_of_no_losses_is_a_header(lake):
     done = ask(lake, "losses", "--format", "csv")
-    assert done.stdout.splitlines() == [",".join(books.INCIDENT_COLUMNS)]
+    assert done.stdout.splitlines() == [",".join(losses.INCIDENT_COLUMNS)]
 
 
 def test_what_is_undecided_is_no_all_clear(tmp_path):
@@ -139,7 +139,7 @@ def test_what_is_undecided_is_no_all_clear(tmp_path):
     assert "of them 20 pending and 10 inconclusive" in said
 
 
-@pytest.mark.parametrize("state", books.INCIDENT_STATES)
+@pytest.mark.parametrize("state", losses.INCIDENT_STATES)
 def test_losses_that_no_incident_lists_yet_are_no_all_clear(state, tmp_path):
     """A run that was killed between the ledger and the incidents."""
     lake = Lake(tmp_path)
@@ -221,7 +221,7 @@ def ledgers(draw: st.DrawFn) -> list[dict]:
     """Accounts of a few places, with any numbers in any state."""
     found = []
     for block in range(draw(st.integers(1, 4))):
-        counts = {s: draw(st.sampled_from((0, 0, 0, 1, 7, 32_768))) for s in books.STATES}
+        counts = {s: draw(st.sampled_from((0, 0, 0, 1, 7, 32_768))) for s in losses.STATES}
         residual = draw(st.sampled_from((0, 0, 0, -3, 2)))
         found.append(
             account(
@@ -237,7 +237,7 @@ def ledgers(draw: st.DrawFn) -> list[dict]:
 def test_the_printed_states_of_a_line_add_up_to_sent(found, blocks, tmp_path_factory):
     """For any ledger; a count that is 0 in every line has no column."""
     place = Path(tmp_path_factory.getbasetemp() / "printed")
-    columns = books.shown_columns(found, blocks)
+    columns = losses.shown_columns(found, blocks)
     with place.open("w+") as out:
         write_rows(found, columns, "csv", out)
         out.seek(0)
