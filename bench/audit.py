@@ -67,7 +67,6 @@ def _against_joins(directory: Path, spark: Any) -> list[dict[str, Any]]:
 
 def _from_reports(lake: Lake, spark: Any) -> set[tuple[str, int]]:
     """Reports to accounts with the exact lost ids, in one pass through the jobs' transforms."""
-    from acktrail.audit.block_account import unpack_findings
     from acktrail.contracts.bronze import CLUSTER_CONFIGS, CLUSTER_STATES, GROUP_OFFSETS
     from pipelines import runner
     from pipelines.gold.delivery_ledger import balance
@@ -95,7 +94,7 @@ def _from_reports(lake: Lake, spark: Any) -> set[tuple[str, int]]:
     return {
         (a.session, seq)
         for a in accounts
-        for f in unpack_findings(a.findings)
+        for f in a.findings
         for seq in range(f.first_seq, f.last_seq + 1)
     }
 

@@ -10,11 +10,16 @@ from expectations.engine import gxe
 
 
 def structural(table: Table) -> list[Any]:
-    """What the contract of *table* promises: its columns, its grain, what is never null."""
-    required = tuple(c.name for c in table.columns if c.required)
+    """What the contract of *table* promises: its columns, its grain, what is never null.
+
+    Lists of structs are checked when they are written, and are not in the frames of the views.
+    """
+    required = tuple(c.name for c in table.flat if c.required)
     words = {c.name: [w.value for w in c.values] for c in table.columns if c.values is not None}
     promised = [
-        gxe.ExpectTableColumnsToMatchSet(column_set=list(table.names), exact_match=False),
+        gxe.ExpectTableColumnsToMatchSet(
+            column_set=[c.name for c in table.flat], exact_match=False
+        ),
         _grain(table),
         ExpectRequiredColumnsFilled(columns=required),
     ]

@@ -86,7 +86,8 @@ def _read(path: Path) -> list[Suite]:
 
 
 def _suite(path: Path, table: Table, check: _OwnCheck) -> Suite:
-    unknown = [column for column in check.where if column not in table.names]
+    known = {column.name for column in table.flat}
+    unknown = [column for column in check.where if column not in known]
     if unknown:
         raise ConfigError(f"{path}: {check.name}: {table.name} has no column {unknown[0]}.")
     return Suite(

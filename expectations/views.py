@@ -145,14 +145,15 @@ def source_states(lake: Lake, question: Question) -> pd.DataFrame | None:
 def frame(
     lake: Lake, table: Table, where: Any = None, beside: Table | None = None
 ) -> pd.DataFrame | None:
-    """Rows of *table* as pandas; None where it was never written.
+    """Rows of *table* as pandas, without lists of structs; None where it was never written.
 
     A job that ran and had nothing to write is an answer: so is an absent table where the one
     *beside* it, made from the same evidence, is there.
     """
     if not lake.exists(table) and not _ran(lake, table) and not (beside and lake.exists(beside)):
         return None
-    read: pd.DataFrame = lake.read(table, where).to_pandas(maps_as_pydicts="lossy")
+    found = lake.read(table, where, [column.name for column in table.flat])
+    read: pd.DataFrame = found.to_pandas(maps_as_pydicts="lossy")
     return read
 
 

@@ -7,6 +7,7 @@ nothing but files no commit names; after it, the next run starts from there.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -37,6 +38,8 @@ them: Delta's own listing is a Spark job or two (1.2 s a table against 0.1 s). B
 object stores where each name costs a request, Delta's index is the cheaper one."""
 
 
+_MIGRATING = threading.Lock()
+
 LONG_ROWS = 1_000_000
 """From so many new rows of one table on, a run is a long job (`session.build`)."""
 
@@ -59,6 +62,8 @@ class RunCounts:
     consumed: Mapping[str, int] = field(default_factory=dict)
     touched: int = 0
     version: int = -1
+    migrated: tuple[str, ...] = ()
+    """Tables that an earlier version wrote, and that were rewritten before the run."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,19 @@ def run(
 ) -> RunCounts:
     """Run *job* once on what is new, or over *rebuild*; the run is recorded in `runs`."""
     started_at = datetime.now(UTC)
+    migrated = _migrate(job, lake)
     plan = _plan(job, lake)
     if rebuild is None and not plan.rebuild and not _has_news(plan):
+        ended_at = datetime.now(UTC) if migrated else started_at
         return RunCounts(
-            job.name, job.shape, plan.run, started_at, started_at, as_of, nothing_new=True
+            job.name,
+            job.shape,
+            plan.run,
+            started_at,
+            ended_at,
+            as_of,
+            nothing_new=True,
+            migrated=migrated,
         )
     from pipelines import writing
 
@@ -122,10 +136,22 @@ def run(
         consumed=plan.consumed,
         touched=written.touched,
         version=lake.version(job.output) or 0,
+        migrated=migrated,
     )
     _record(lake, counts)
     crash_point("after_record")
     return counts
+
+
+def _migrate(job: Job, lake: Lake) -> tuple[str, ...]:
+    """Rewrite the job's tables that an earlier version wrote; jobs side by side wait here."""
+    outdated = [table for table in (*job.inputs, job.output) if lake.outdated(table)]
+    if not outdated:
+        return ()
+    from pipelines.migrations import migrate
+
+    with _MIGRATING:
+        return tuple(table.name for table in outdated if migrate(lake, table))
 
 
 def is_long(jobs: Sequence[Job], lake: Lake, rebuild: bool = False) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -25,15 +27,23 @@ def struct(table: Table) -> T.StructType:
     """The Spark schema of *table*."""
     return T.StructType(
         [
-            T.StructField(c.name, _SPARK[c.kind], not c.required, {"comment": c.doc})
+            T.StructField(c.name, spark_type(c), not c.required, {"comment": c.doc})
             for c in table.columns
         ]
     )
 
 
+def spark_type(column: Column) -> T.DataType:
+    """The Spark type of *column*; fields of structs are nullable, as in `arrow_type`."""
+    if column.kind != "structs":
+        return _SPARK[column.kind]
+    fields = [T.StructField(f.name, spark_type(f), True, {"comment": f.doc}) for f in column.fields]
+    return T.ArrayType(T.StructType(fields))
+
+
 def loose(table: Table) -> T.StructType:
     """As `struct`, all nullable: what rules in Python return."""
-    return T.StructType([T.StructField(c.name, _SPARK[c.kind]) for c in table.columns])
+    return T.StructType([T.StructField(c.name, spark_type(c)) for c in table.columns])
 
 
 def conform(table: Table, frame: DataFrame) -> DataFrame:
@@ -42,9 +52,9 @@ def conform(table: Table, frame: DataFrame) -> DataFrame:
     unexpected = [n for n in frame.columns if n not in table.names]
     wrong = [
         f"{c.name} is {frame.schema[c.name].dataType.simpleString()}, "
-        f"not {_SPARK[c.kind].simpleString()}"
+        f"not {spark_type(c).simpleString()}"
         for c in table.columns
-        if c.name in frame.columns and not _fits(frame.schema[c.name].dataType, c.kind)
+        if c.name in frame.columns and not _fits(frame.schema[c.name].dataType, c)
     ]
     if missing or unexpected or wrong:
         raise ContractError(
@@ -57,35 +67,50 @@ def conform(table: Table, frame: DataFrame) -> DataFrame:
     return frame.selectExpr(*(_fitting(table, c, c.name in frame.columns) for c in table.columns))
 
 
-def _fits(found: T.DataType, kind: Kind) -> bool:
-    if kind == "long":
+def _fits(found: T.DataType, column: Column) -> bool:
+    if column.kind == "long":
         return isinstance(found, T.IntegralType)
-    if kind == "double":
+    if column.kind == "double":
         return isinstance(found, T.NumericType)
     if isinstance(found, T.NullType):
         return True
-    return type(found) is type(_SPARK[kind])
+    if column.kind == "structs":  # a cast goes by position, so names and order must be the same
+        return isinstance(found, T.ArrayType) and _has_fields(found.elementType, column)
+    return type(found) is type(_SPARK[column.kind])
+
+
+def _has_fields(found: T.DataType, column: Column) -> bool:
+    return (
+        isinstance(found, T.StructType)
+        and found.names == [f.name for f in column.fields]
+        and all(_fits(found[f.name].dataType, f) for f in column.fields)
+    )
 
 
 def _fitting(table: Table, column: Column, present: bool) -> str:
     """The column as SQL: text is planned in one call, where built columns cost one each."""
-    kind = _SPARK[column.kind].simpleString()
+    kind = spark_type(column).simpleString()
     name = f"`{column.name}`"
     value = f"CAST({name if present else 'NULL'} AS {kind})"
+    wrong = "".join(
+        f"WHEN {condition} THEN CAST(raise_error({said}) AS {kind}) "
+        for condition, said in _wrong_values(f"{table.name}.{column.name}", column, name, value)
+    )
+    return f"CASE {wrong}ELSE {value} END AS {name}" if wrong else f"{value} AS {name}"
+
+
+def _wrong_values(place: str, column: Column, name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Conditions under which *value* is refused, each with what is said then; all as SQL."""
+    if column.required:
+        yield f"{value} IS NULL", quoted(f"{place} is required, and a row has none")
     if column.values is not None:
         known = ", ".join(quoted(v.value) for v in column.values)
-        said = quoted(f"{table.name}.{column.name}: not an allowed value: ")
-        value = (
-            f"CASE WHEN {value} IS NULL OR {value} IN ({known}) THEN {value} "
-            f"ELSE CAST(raise_error(concat({said}, {name})) AS {kind}) END"
-        )
-    if column.required:
-        said = quoted(f"{table.name}.{column.name} is required, and a row has none")
-        value = (
-            f"CASE WHEN {value} IS NOT NULL THEN {value} "
-            f"ELSE CAST(raise_error({said}) AS {kind}) END"
-        )
-    return f"{value} AS {name}"
+        said = quoted(f"{place}: not an allowed value: ")
+        yield f"{value} NOT IN ({known})", f"concat({said}, {name})"
+    for field in column.fields:
+        inner = f"s.`{field.name}`"
+        for condition, said in _wrong_values(f"{place}.{field.name}", field, "''", inner):
+            yield f"exists({value}, s -> {condition})", said
 
 
 def quoted(text: str) -> str:

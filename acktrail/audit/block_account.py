@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,10 @@ LOG = ""
 """The audience that is the log itself: an id is delivered to it when it is stored."""
 
 _QUIET = (State.DELIVERED, State.NOT_OWED)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+_INSTANTS = {"first_at": "first_ms", "last_at": "last_ms"}
+"""Fields of the struct that are instants, and their names in `Finding`."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,26 @@ class Finding:
         return self.last_seq - self.first_seq + 1
 
 
-def pack_findings(findings: Sequence[Finding]) -> str:
-    """*findings* as text, for `delivery_ledger.findings`."""
-    return json.dumps([list(asdict(f).values()) for f in findings], separators=(",", ":"))
+_ALIKE = tuple(f.name for f in fields(Finding) if f.name not in _INSTANTS.values())
 
 
-def unpack_findings(text: str) -> list[Finding]:
-    """The findings in *text*."""
-    return [Finding(*values) for values in json.loads(text)]
+def fields_of(finding: Finding) -> dict[str, Any]:
+    """*finding* as a struct of `delivery_ledger.findings`."""
+    found = {name: getattr(finding, name) for name in _ALIKE}
+    for name, ms in _INSTANTS.items():
+        at = getattr(finding, ms)
+        found[name] = None if at is None else _EPOCH + at * _MS
+    found["error"] = finding.error or None
+    return found
+
+
+def finding_of(row: Mapping[str, Any]) -> Finding:
+    """The finding in a struct of `delivery_ledger.findings`."""
+    found = {name: row[name] for name in _ALIKE}
+    for name, ms in _INSTANTS.items():
+        found[ms] = None if row[name] is None else (row[name] - _EPOCH) // _MS
+    found["error"] = row["error"] or ""
+    return Finding(**found)
 
 
 def account_block(
@@ -97,7 +113,10 @@ class Book:
         return self.block.mask(Tier.ACKED) | self.block.mask(Tier.ACKED_NO_OFFSET)
 
     def account(self, group: str, verdicts: Verdicts) -> dict[str, Any]:
-        """One row of `delivery_ledger`, without the columns that name the block."""
+        """One row of `delivery_ledger`, without the columns that name the block.
+
+        Findings and instants are still as the rules have them: `Finding`, milliseconds.
+        """
         counts = np.bincount(verdicts.state[verdicts.state >= 0], minlength=len(STATES))
         sent = int(np.count_nonzero(self.block.universe))
         quiet = (*_QUIET, State.REJECTED, State.ABORTED)
@@ -113,7 +132,7 @@ class Book:
             "ghosts": int(np.count_nonzero(self._told & verdicts.having(State.DELIVERED))),
             "forwarded": 0,
             "reasons": _reasons(verdicts),
-            "findings": pack_findings(self.findings(verdicts)),
+            "findings": self.findings(verdicts),
             "first_ms": began,
             "last_ms": ended,
             "settles_ms": verdicts.settles_ms,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from acktrail.audit.bitmaps import Longs, Mask, listed
 from acktrail.audit.wire.runs import Runs, decode_runs, mask_of
+from acktrail.contracts.silver import AUDIT_BLOCKS
 
-_FIXED = struct.Struct("<qqqqqqqqqqqq")
-_LENGTHS = struct.Struct("<HHHI")
-_NONE = -(1 << 63)
+FIELDS = tuple(field.name for field in AUDIT_BLOCKS.column("parts").fields)
 
 
 @dataclass(frozen=True)
@@ -84,53 +83,15 @@ def _age(part: Part) -> tuple[int, int, int, bytes]:
     return part.number, part.ended_ms or 0, part.records, part.ids
 
 
-def pack_parts(parts: Iterable[Part]) -> bytes:
-    """*parts* as bytes, for `audit_blocks.parts`."""
-    out = []
-    for p in parts:
-        numbers = (
-            *(p.part, p.number, p.records, p.leader_epoch, p.first_offset, p.last_offset),
-            *(p.began_ms, p.ended_ms, p.steps_back),
-            *(p.latency_p50_ms, p.latency_p99_ms, p.latency_max_ms),
-        )
-        texts = [p.reporter.encode(), p.error.encode()[:60000], p.topic_id.encode(), p.ids]
-        out.append(_FIXED.pack(*(_NONE if n is None else n for n in numbers)))
-        out.append(_LENGTHS.pack(*(len(t) for t in texts)))
-        out.extend(texts)
-    return b"".join(out)
-
-
-def unpack_parts(text: bytes) -> list[Part]:
-    """The parts in *text*."""
-    found, at = [], 0
-    while at < len(text):
-        numbers = [None if n == _NONE else n for n in _FIXED.unpack_from(text, at)]
-        at += _FIXED.size
-        lengths = _LENGTHS.unpack_from(text, at)
-        at += _LENGTHS.size
-        texts = []
-        for length in lengths:
-            texts.append(text[at : at + length])
-            at += length
-        part, number, records, epoch, first, last, began, ended, back, p50, p99, top = numbers
-        found.append(
-            Part(
-                reporter=texts[0].decode(),
-                part=part or 0,
-                number=number or 0,
-                ids=texts[3],
-                records=records or 0,
-                leader_epoch=epoch,
-                first_offset=first,
-                last_offset=last,
-                began_ms=began,
-                ended_ms=ended,
-                steps_back=back,
-                latency_p50_ms=p50,
-                latency_p99_ms=p99,
-                latency_max_ms=top,
-                error=texts[1].decode(errors="replace"),
-                topic_id=texts[2].decode(),
-            )
-        )
+def fields_of(part: Part) -> dict[str, Any]:
+    """*part* as a struct of `audit_blocks.parts`."""
+    found = {name: getattr(part, name) for name in FIELDS}
+    found["topic_id"] = part.topic_id or None
     return found
+
+
+def part_of(row: Mapping[str, Any]) -> Part:
+    """The part in a struct of `audit_blocks.parts`, or in a row of `audit_parts`."""
+    found = {name: row[name] for name in FIELDS}
+    found["topic_id"] = row["topic_id"] or ""
+    return Part(**found)

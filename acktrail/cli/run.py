@@ -181,7 +181,8 @@ def _refuse_unknown(inventory: Mapping[str, Mapping[str, str | int | float]]) ->
 
 
 def _row(counts: RunCounts) -> dict[str, Any]:
-    said = "nothing new" if counts.nothing_new else "rebuilt" if counts.rebuilt else ""
+    said = [f"migrated {table}" for table in counts.migrated]
+    said += ["nothing new"] if counts.nothing_new else ["rebuilt"] if counts.rebuilt else []
     seconds = (counts.ended_at - counts.started_at).total_seconds()
     return {
         "job": counts.job,
@@ -191,5 +192,5 @@ def _row(counts: RunCounts) -> dict[str, Any]:
         "dropped": counts.dropped or None,
         "touched": counts.touched,
         "seconds": round(seconds, 1),
-        "said": said,
+        "said": ", ".join(said),
     }

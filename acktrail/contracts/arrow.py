@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acktrail.contracts.table import Kind, Table
+from acktrail.contracts.table import Column, Kind, Table
 from acktrail.errors import ContractError
 
 _ARROW: dict[Kind, pa.DataType] = {
@@ -29,10 +29,26 @@ def schema(table: Table) -> pa.Schema:
     """The Arrow schema of *table*."""
     return pa.schema(
         [
-            pa.field(c.name, _ARROW[c.kind], nullable=not c.required, metadata={"comment": c.doc})
+            pa.field(c.name, arrow_type(c), nullable=not c.required, metadata={"comment": c.doc})
             for c in table.columns
         ]
     )
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """The Arrow type of *column*.
+
+    Fields of structs are nullable in storage; `conform` refuses nulls in those that are required.
+    """
+    if column.kind != "structs":
+        return _ARROW[column.kind]
+    fields = [pa.field(f.name, arrow_type(f), metadata={"comment": f.doc}) for f in column.fields]
+    return pa.list_(pa.field("element", pa.struct(fields)))
+
+
+def former_type(column: Column) -> pa.DataType | None:
+    """The Arrow type that *column* had in earlier versions; None where it never changed."""
+    return None if column.former is None else _ARROW[column.former]
 
 
 def rows(table: Table, records: Iterable[Mapping[str, Any]]) -> pa.Table:
@@ -101,22 +117,27 @@ def conform(table: Table, data: pa.Table) -> pa.Table:
 
 def _refuse_nulls_and_strange_values(table: Table, data: pa.Table) -> None:
     for c in table.columns:
-        column = data.column(c.name)
-        if c.required and column.null_count:
+        _refuse_values(f"{table.name}.{c.name}", c, data.column(c.name))
+
+
+def _refuse_values(name: str, c: Column, column: pa.ChunkedArray[Any]) -> None:
+    if c.required and column.null_count:
+        raise ContractError(
+            f"{name} is required, and {column.null_count} of {len(column)} rows have none."
+        )
+    if c.values is not None:
+        known = pa.array([v.value for v in c.values], pa.string())
+        strange = pc.unique(
+            column.filter(pc.invert(pc.or_kleene(pc.is_in(column, known), pc.is_null(column))))
+        ).to_pylist()
+        if strange:
             raise ContractError(
-                f"{table.name}.{c.name} is required, and {column.null_count} of "
-                f"{data.num_rows} rows have none."
+                f"{name}: {strange[:3]} is not one of {', '.join(v.value for v in c.values)}."
             )
-        if c.values is not None:
-            known = pa.array([v.value for v in c.values], pa.string())
-            strange = pc.unique(
-                column.filter(pc.invert(pc.or_kleene(pc.is_in(column, known), pc.is_null(column))))
-            ).to_pylist()
-            if strange:
-                raise ContractError(
-                    f"{table.name}.{c.name}: {strange[:3]} is not one of "
-                    f"{', '.join(v.value for v in c.values)}."
-                )
+    if c.fields:
+        structs = pc.list_flatten(column)
+        for field in c.fields:
+            _refuse_values(f"{name}.{field.name}", field, pc.struct_field(structs, field.name))
 
 
 def _mismatch(table: Table, missing: list[str], unexpected: list[str]) -> str:

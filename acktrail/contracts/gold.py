@@ -101,6 +101,21 @@ RETRY_BUDGETS = Table(
     ),
 )
 
+_FINDING = (
+    Column("first_seq", "long", "First id of the range.", required=True),
+    Column("last_seq", "long", "Last id of the range.", required=True),
+    Column("state", "string", "What became of them.", required=True, values=State),
+    Column("reason", "string", "The ground of the state; see docs/audit.md.", required=True),
+    Column("partition", "long", "Partition, where known."),
+    Column("first_offset", "long", "Lowest offset they are or were at, where known."),
+    Column("last_offset", "long", "Highest offset they are or were at, where known."),
+    Column("first_at", "timestamp", "When the first was sent, as near as reported."),
+    Column("last_at", "timestamp", "When the last was sent, as near as reported."),
+    Column("told", "boolean", "Whether the application was told.", required=True),
+    Column("acked", "boolean", "Whether they were acknowledged.", required=True),
+    Column("error", "string", "Error the application was told, where it was."),
+)
+
 DELIVERY_LEDGER = Table(
     name="delivery_ledger",
     layer="gold",
@@ -138,9 +153,11 @@ DELIVERY_LEDGER = Table(
         Column("reasons", "attributes", "Why ids are pending or inconclusive, with their number."),
         Column(
             "findings",
-            "string",
-            "What was not delivered, as ranges of ids (JSON); loss_events reads it.",
+            "structs",
+            "What was not delivered, as ranges of ids in order; loss_events is made from it.",
             required=True,
+            fields=_FINDING,
+            former="string",
         ),
         Column("latency_p50_ms", "long", "Create to delivered, median, where reported."),
         Column("latency_p99_ms", "long", "Create to delivered, 99th percentile."),

@@ -315,6 +315,29 @@ AUDIT_PARTS = Table(
     ),
 )
 
+_PART = (
+    Column("reporter", "string", "Who reports.", required=True),
+    Column("part", "long", "Part of the block within the reporter.", required=True),
+    Column("number", "long", "Report number; the highest of a part is kept.", required=True),
+    Column(
+        "ids", "binary", "Run list of the ids within the block; see docs/wire.md.", required=True
+    ),
+    Column("records", "long", "Records seen, duplicates included.", required=True),
+    Column("leader_epoch", "long", "Highest leader epoch seen, where known."),
+    Column("first_offset", "long", "Lowest offset covered, where known."),
+    Column("last_offset", "long", "Highest offset covered, where known."),
+    Column("began_ms", "long", "Earliest event covered, epoch milliseconds."),
+    Column("ended_ms", "long", "Latest event covered, epoch milliseconds."),
+    Column("steps_back", "long", "Steps back of seq, where reported."),
+    Column("latency_p50_ms", "long", "Create to delivered, median."),
+    Column("latency_p99_ms", "long", "Create to delivered, 99th percentile."),
+    Column("latency_max_ms", "long", "Create to delivered, highest."),
+    Column(
+        "error", "string", "Error name, for failed and indeterminate; else empty.", required=True
+    ),
+    Column("topic_id", "string", "Topic id, where known."),
+)
+
 AUDIT_BLOCKS = Table(
     name="audit_blocks",
     layer="silver",
@@ -346,9 +369,11 @@ AUDIT_BLOCKS = Table(
         ),
         Column(
             "parts",
-            "binary",
-            "The parts with their offsets, epochs and times; see pipelines/rules.",
+            "structs",
+            "The newest report of each part of the block, by reporter and part.",
             required=True,
+            fields=_PART,
+            former="binary",
         ),
         Column("errors", "attributes", "Error name to number of ids."),
         Column("first_offset", "long", "Lowest offset, where known."),

@@ -7,9 +7,19 @@ from enum import StrEnum
 from typing import Literal
 
 Kind = Literal[
-    "string", "long", "double", "boolean", "timestamp", "binary", "strings", "longs", "attributes"
+    "string",
+    "long",
+    "double",
+    "boolean",
+    "timestamp",
+    "binary",
+    "strings",
+    "longs",
+    "attributes",
+    "structs",
 ]
-"""`timestamp`: UTC, microseconds. `strings`, `longs`: lists. `attributes`: names to texts."""
+"""`timestamp`: UTC, microseconds. `strings`, `longs`: lists. `attributes`: names to texts.
+`structs`: a list of structs with the fields that the column names."""
 
 Layer = Literal["bronze", "silver", "gold", "runs"]
 Writer = Literal["delta-rs", "spark"]
@@ -25,6 +35,14 @@ class Column:
     required: bool = False
     values: type[StrEnum] | None = None
     """The closed list of allowed texts, where there is one."""
+    fields: tuple[Column, ...] = ()
+    """Of `structs`: the fields of each struct, in order."""
+    former: Kind | None = None
+    """The kind of this column in tables of earlier versions; `acktrail run` migrates them."""
+
+    def __post_init__(self) -> None:
+        if (self.kind == "structs") != bool(self.fields):
+            raise ValueError(f"{self.name}: fields are for structs, and structs need them")
 
 
 @dataclass(frozen=True)
@@ -61,6 +79,11 @@ class Table:
             if c.name == name:
                 return c
         raise KeyError(f"{self.name} has no column {name}")
+
+    @property
+    def flat(self) -> tuple[Column, ...]:
+        """The columns that are not lists of structs: what a flat frame of the table has."""
+        return tuple(c for c in self.columns if c.kind != "structs")
 
     @property
     def names(self) -> tuple[str, ...]:

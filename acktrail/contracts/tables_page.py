@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from acktrail.contracts import TABLES, Table
+from acktrail.contracts import TABLES, Column, Table
 
 _HEAD = """\
 # The tables of the lake
 
 Made from `acktrail/contracts` by `make docs`; a test fails when this page is stale. Any Delta
-reader can read them. Times are UTC with microseconds; units are in the names.
+reader can read them. Times are UTC with microseconds; units are in the names. `structs` is a list
+of structs; a field of each struct is written `column[].field`.
 """
 
 
@@ -37,10 +38,16 @@ def _section(table: Table) -> str:
         "| --- | --- | --- | --- |",
     ]
     for c in table.columns:
-        values = f" One of {', '.join(f'`{v.value}`' for v in c.values)}." if c.values else ""
-        required = "yes" if c.required else ""
-        lines.append(f"| `{c.name}` | {c.kind} | {required} | {c.doc}{values} |")
+        lines.append(_line(c.name, c))
+        lines += [_line(f"{c.name}[].{field.name}", field) for field in c.fields]
     return "\n".join([*lines, ""])
+
+
+def _line(name: str, column: Column) -> str:
+    listed = ", ".join(f"`{v.value}`" for v in column.values or ())
+    values = f" One of {listed}." if listed else ""
+    required = "yes" if column.required else ""
+    return f"| `{name}` | {column.kind} | {required} | {column.doc}{values} |"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ has consumed; and it commits what the tasks of maps have written. It never start
 
 `tables` is the facade; `data_files` writes Parquet, `entries` reads the log, `changes` says what is
 new, `positions` how far sources are, `guard` and `damage` refuse what cannot be trusted, `access`
-says why a directory cannot be used.
+says why a directory cannot be used, `migration` rewrites what an earlier version wrote.
 """
 
 from acktrail.lake.changes import AddedFiles, Values

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from acktrail.lake.entries import Action
+from acktrail.lake.entries import Action, is_migration
 
 MOST_COUNTED = 1_000
 """So many commits are looked at to say how many rows a job has not read."""
@@ -58,6 +58,9 @@ def added_since(
         written = entry(version)
         if written is None:
             return replace(whole, complete=False)
+        if is_migration(written):
+            files = _migrated(files, written)
+            continue
         for kind, action in written:
             if kind not in ("add", "remove") or not action.get("dataChange", True):
                 continue
@@ -72,6 +75,17 @@ def added_since(
         return replace(whole, complete=False)
     count = sum(rows.get(file, 0) for file in files)
     return AddedFiles(newest, files, _distinct(touched), True, count, current, total)
+
+
+def _migrated(unread: Mapping[str, Values], written: Sequence[Action]) -> dict[str, Values]:
+    """Where the rows of the *unread* files are after a migration: in files of their partitions.
+
+    A migration replaces every file. Rows beside them count as unread too, which costs a fold only
+    that their partition is made again.
+    """
+    partitions = {_key(values) for values in unread.values()}
+    added = {a["path"]: a.get("partitionValues") or {} for kind, a in written if kind == "add"}
+    return {path: values for path, values in added.items() if _key(values) in partitions}
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,8 @@ def unread_since(
 ) -> UnreadFiles | None:
     """What came after version *since* (None: everything) up to *newest*; None if nothing did.
 
-    Compacting commits (dataChange=false) and commits without files bring nothing to read.
+    Compacting commits (dataChange=false), migrations and commits without files bring nothing to
+    read.
     """
     rows: dict[str, int] = {}
     first: datetime | None = None
@@ -104,6 +119,8 @@ def unread_since(
         written = entry(version)
         if written is None:
             lost = True
+            continue
+        if is_migration(written):
             continue
         moved = [(k, a) for k, a in written if k in ("add", "remove") and a.get("dataChange", True)]
         for kind, action in moved:
@@ -149,6 +166,10 @@ def _rows_by_file(actions: pa.Table) -> dict[str, int]:
     }
 
 
+def _key(values: Values) -> tuple[tuple[str, str | None], ...]:
+    return tuple(sorted(values.items()))
+
+
 def _distinct(values: Iterable[Values]) -> tuple[Values, ...]:
-    seen = {tuple(sorted(v.items())): v for v in values}
+    seen = {_key(v): v for v in values}
     return tuple(seen[k] for k in sorted(seen, key=str))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ from acktrail.errors import LakeDamaged
 
 MADE_ANEW = "Move the table's directory away: `acktrail run` makes it anew from bronze."
 """The remedy for what jobs have made."""
+
+MIGRATED = "migrated"
+"""In the note of a commit that migrated columns: their names."""
 
 Action = tuple[str, dict[str, Any]]
 """Kind (add, remove, txn, commitInfo ...) and content."""
@@ -36,6 +39,21 @@ def actions_of(table: Table, path: str, version: int) -> list[Action] | None:
             + ("Restore this file from a backup." if table.layer != "silver" else MADE_ANEW)
         )
     return actions
+
+
+def noted(metadata: str | None) -> dict[str, Any]:
+    """What a job wrote beside its commit (`userMetadata`); empty for commits of others."""
+    try:
+        found = json.loads(metadata or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def is_migration(actions: Sequence[Action]) -> bool:
+    """Whether a commit rewrote the table's rows in a newer form, and changed nothing they say."""
+    infos = (content for kind, content in actions if kind == "commitInfo")
+    return any(MIGRATED in noted(info.get("userMetadata")) for info in infos)
 
 
 def _text(entry: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from acktrail.contracts import Table
-from acktrail.contracts.arrow import schema
+from acktrail.contracts.arrow import former_type, schema
 from acktrail.errors import ContractError, UnsupportedTable
 
 _FEATURES = {
@@ -31,7 +32,7 @@ def guard(table: Table, path: str, delta: DeltaTable) -> None:
                 "know: it was written by a newer acktrail. Upgrade this one."
             )
         wanted = schema(table).field(field.name).type
-        if not _same_type(field.type, wanted):
+        if not _same_type(field.type, wanted) and not _is_former(table, field):
             raise ContractError(
                 f"{table.name}.{field.name} at {path} is {field.type}, the contract says {wanted}. "
                 "Move the table away and run again: silver and gold are rebuilt from bronze."
@@ -58,6 +59,26 @@ def columns_to_add(table: Table, delta: DeltaTable) -> list[pa.Field[Any]]:
     return [field.with_nullable(True) for field in schema(table) if field.name not in known]
 
 
+def outdated_columns(table: Table, delta: DeltaTable) -> list[str]:
+    """Columns that an earlier version wrote as another kind: `acktrail run` migrates them."""
+    return [field.name for field in stored_schema(delta) if _is_former(table, field)]
+
+
+def refuse_outdated(table: Table, path: str, delta: DeltaTable, wanted: Collection[str]) -> None:
+    """ContractError where one of the columns *wanted* is still as an earlier version wrote it."""
+    found = [name for name in outdated_columns(table, delta) if name in wanted]
+    if found:
+        raise ContractError(
+            f"{table.name} at {path} was written by an earlier acktrail: {', '.join(found)} must "
+            "be migrated before it can be read. Run `acktrail run`; no row is lost."
+        )
+
+
+def _is_former(table: Table, field: pa.Field[Any]) -> bool:
+    former = former_type(table.column(field.name))
+    return former is not None and _same_type(field.type, former)
+
+
 def _refuse_features(table: Table, path: str, delta: DeltaTable) -> None:
     protocol = delta.protocol()
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
@@ -81,6 +102,14 @@ def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
         )
     if pa.types.is_map(wanted):
         return bool(pa.types.is_map(found))
+    if pa.types.is_struct(wanted):
+        return (
+            pa.types.is_struct(found)
+            and [f.name for f in found.fields] == [f.name for f in wanted.fields]
+            and all(
+                _same_type(f.type, w.type) for f, w in zip(found.fields, wanted.fields, strict=True)
+            )
+        )
     plain = {
         pa.large_string(): pa.string(),
         pa.string_view(): pa.string(),

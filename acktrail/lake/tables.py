@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
@@ -29,9 +28,18 @@ from acktrail.lake.damage import (
     refuse_damaged_log,
 )
 from acktrail.lake.data_files import write_files
-from acktrail.lake.entries import actions_of
-from acktrail.lake.guard import columns_to_add, guard, refuse_other_writer
+from acktrail.lake.entries import actions_of, noted
+from acktrail.lake.guard import (
+    columns_to_add,
+    guard,
+    outdated_columns,
+    refuse_other_writer,
+    refuse_outdated,
+)
 from acktrail.lake.positions import Position, Standing, require_positions
+
+if TYPE_CHECKING:
+    from acktrail.lake.migration import Convert
 
 ATTEMPTS = 40
 """How often a commit is tried against other writers before LakeBusy."""
@@ -143,7 +151,10 @@ class Lake:
     # -- reading and control --------------------------------------------------------------------
 
     def open(self, table: Table) -> DeltaTable | None:
-        """The table, guarded and fitting its contract; None where it does not exist yet."""
+        """The table, guarded and fitting its contract; None where it does not exist yet.
+
+        Columns of a former kind fit too: only what reads their rows refuses them.
+        """
         path = self.path(table)
         try:
             if not self._is_table(table, path):
@@ -221,6 +232,7 @@ class Lake:
         wanted = list(columns) if columns is not None else list(table.names)
         if delta is None:
             return schema(table).empty_table().select(wanted)
+        refuse_outdated(table, self.path(table), delta, wanted)
         try:
             data = dataset(delta, self.path(table), self.storage_options)
             present = [name for name in wanted if name in data.schema.names]
@@ -233,6 +245,41 @@ class Lake:
                 kind = schema(table).field(name).type
                 found = found.append_column(name, pa.nulls(found.num_rows, kind))
         return found.select(wanted)
+
+    def outdated(self, table: Table) -> list[str]:
+        """Columns that an earlier version wrote as another kind; none if not written yet."""
+        if not any(column.former for column in table.columns):
+            return []
+        delta = self.open(table)
+        return [] if delta is None else outdated_columns(table, delta)
+
+    def migrate(self, table: Table, converters: Mapping[str, Convert]) -> bool:
+        """Rewrite outdated columns of *table* by *converters*, in one commit; whether any were.
+
+        Whoever commits in between wins: the table is then looked at again.
+        """
+        for attempt in range(ATTEMPTS):
+            outdated = self.outdated(table)
+            delta = self.open(table)
+            if not outdated or delta is None:
+                return False
+            from acktrail.lake.migration import rewrite
+
+            try:
+                rewrite(
+                    table,
+                    delta,
+                    self.path(table),
+                    self.storage_options,
+                    {name: converters[name] for name in outdated},
+                )
+            except CommitFailedError:
+                _back_off(attempt)
+                continue
+            except (DeltaError, OSError) as error:
+                raise explained(table, self.path(table), error) from error
+            return True
+        raise LakeBusy(f"{table.name}: other writers kept committing; not migrated. Run again.")
 
     def added(self, table: Table, since: int | None) -> AddedFiles | None:
         """What was added after version *since* (None: everything); None if not written yet."""
@@ -267,9 +314,9 @@ class Lake:
             return None
         for limit in (20, None):  # nearly always among the newest commits
             for commit in delta.history(limit):
-                noted = _noted(commit.get("userMetadata"))
-                if noted.get("job") == job:
-                    consumed = {str(k): int(v) for k, v in noted.get("consumed", {}).items()}
+                said = noted(commit.get("userMetadata"))
+                if said.get("job") == job:
+                    consumed = {str(k): int(v) for k, v in said.get("consumed", {}).items()}
                     return Note(int(commit["version"]), consumed)
         return None
 
@@ -323,15 +370,6 @@ def _properties(table: Table) -> dict[str, str | None]:
         # Its rows are found by partition: bounds of every column would cost a third of a write.
         properties["delta.dataSkippingNumIndexedCols"] = "0"
     return properties
-
-
-def _noted(metadata: str | None) -> dict[str, Any]:
-    """What a job wrote beside its commit; empty for commits of others."""
-    try:
-        noted = json.loads(metadata or "{}")
-    except ValueError:
-        return {}
-    return noted if isinstance(noted, dict) else {}
 
 
 def _commit(table: Table, delta: DeltaTable, files: list[AddAction], change: Change) -> int:

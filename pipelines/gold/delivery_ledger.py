@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from acktrail.aliases import Aliases, named_session
 from acktrail.audit.bitmaps import union
 from acktrail.audit.block import PRODUCER_TIERS, Block, Placed
-from acktrail.audit.block_account import account_block
-from acktrail.audit.parts import unpack_parts
+from acktrail.audit.block_account import account_block, fields_of
+from acktrail.audit.parts import part_of
 from acktrail.audit.topic_evidence import SessionEvidence, TopicEvidence
 from acktrail.audit.wire import bucket_of
 from acktrail.contracts.arrow import schema
@@ -73,7 +73,7 @@ def _balance(batches: Iterable[pa.RecordBatch], aliases: Aliases) -> Iterator[pa
 def accounts_of(rows: list[Row], topic: TopicEvidence) -> Iterator[dict[str, Any]]:
     """The accounts of all blocks of one session on one topic, bucket by bucket."""
     blocks = _blocks(rows)
-    later = {int(r["text"].rpartition(".")[2]) for r in rows if r["kind"] == "later"}
+    later = {int(r["later_bucket"].rpartition(".")[2]) for r in rows if r["kind"] == "later"}
     elsewhere = any(r["kind"] == "elsewhere" for r in rows)
     for bucket in sorted({number >> 6 for number in blocks}):
         own = {n: block for n, block in blocks.items() if n >> 6 == bucket}
@@ -108,8 +108,8 @@ def _blocks(rows: list[Row]) -> dict[int, Block]:
     tiers: dict[int, dict[tuple[Tier, str], tuple[Placed, ...]]] = {}
     for row in rows:
         if row["kind"] == "block":
-            key = (Tier(row["text"]), row["group"])
-            placed = tuple(Placed(row["partition"], p) for p in unpack_parts(row["blob"]))
+            key = (Tier(row["tier"]), row["group"])
+            placed = tuple(Placed(row["partition"], part_of(p)) for p in row["parts"])
             block = tiers.setdefault(row["block"], {})
             block[key] = (*block.get(key, ()), *placed)
     return {number: Block(number, dict(sorted(tiers[number].items()))) for number in sorted(tiers)}
@@ -130,7 +130,7 @@ def _session(rows: list[Row], blocks: Mapping[int, Block]) -> SessionEvidence:
     """What the session's heartbeats say, and when its ids were handled."""
     beats = sorted(
         (r for r in rows if r["kind"] == "heartbeat"),
-        key=lambda r: (r["until_ms"], r["number"], r["reporter"]),
+        key=lambda r: (r["ended_ms"], r["number"], r["reporter"]),
     )
     settings: dict[str, str] = {}
     minutes: dict[int, int] = {}
@@ -147,10 +147,10 @@ def _session(rows: list[Row], blocks: Mapping[int, Block]) -> SessionEvidence:
         if tier in PRODUCER_TIERS
     ]
     everything = [p.part for b in blocks.values() for placed in b.tiers.values() for p in placed]
-    times = [p.ended_ms for p in own if p.ended_ms is not None] + [b["until_ms"] for b in beats]
+    times = [p.ended_ms for p in own if p.ended_ms is not None] + [b["ended_ms"] for b in beats]
     return SessionEvidence(
         settings=settings,
-        closed=bool(beats) and any(b["flag"] for b in beats),
+        closed=bool(beats) and any(b["closed"] for b in beats),
         first_ms=min((p.began_ms for p in everything if p.began_ms is not None), default=None),
         last_ms=max(times, default=None),
         minutes=tuple(sorted(minutes.items())),
@@ -166,5 +166,6 @@ def _batch(made: list[dict[str, Any]]) -> pa.RecordBatch:
             row[column] = None if ms is None else ms * 1000
         for name in ("reasons", "settings"):
             row[name] = sorted(row[name].items())
+        row["findings"] = [fields_of(finding) for finding in row["findings"]]
         rows.append(row)
     return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)

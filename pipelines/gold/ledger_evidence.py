@@ -27,32 +27,38 @@ def topic_of(rows: Iterable[Row]) -> TopicEvidence:
     for row in rows:
         kind, partition = row["kind"], row["partition"]
         if kind == "scanned":
-            scan = LogScan(row["first"], row["last"], row["at_ms"], bool(row["flag"]))
+            scan = LogScan(
+                row["first_offset"], row["last_offset"], row["began_ms"], bool(row["closed"])
+            )
             scans.setdefault(partition, set()).add(scan)
         elif kind == "state":
             state = StateAt(
-                row["at_ms"], row["first"], row["last"], row["epoch"], row["text"] or ""
+                row["at_ms"],
+                row["earliest_offset"],
+                row["latest_offset"],
+                row["leader_epoch"],
+                row["topic_id"] or "",
             )
             states.setdefault(partition, set()).add(state)
         elif kind == "consumed":
             read = Consumed(
                 row["reporter"],
-                row["block"],
+                row["assignment"],
                 row["part"],
-                row["first"],
-                row["last"],
-                row["at_ms"],
-                row["until_ms"],
+                row["first_offset"],
+                row["last_offset"],
+                row["began_ms"],
+                row["ended_ms"],
             )
             at = consumed.setdefault(row["group"], {}).setdefault(partition, [])
             at.append((row["number"], read))
         elif kind == "commit":
-            commit = GroupCommit(row["at_ms"], row["last"], row["text"] or "")
+            commit = GroupCommit(row["at_ms"], row["committed_offset"], row["metadata"] or "")
             commits.setdefault(row["group"], {}).setdefault(partition, set()).add(commit)
         elif kind == "policy":
-            compacted = bool(row["flag"])
-        elif kind == "replica_lag" and row["last"] is not None:
-            lag = row["last"]
+            compacted = bool(row["compacted"])
+        elif kind == "replica_lag" and row["replica_lag_ms"] is not None:
+            lag = row["replica_lag_ms"]
     return TopicEvidence(
         partitions={
             p: PartitionEvidence(

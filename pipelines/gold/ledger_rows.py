@@ -14,12 +14,15 @@ from pyspark.sql import functions as F
 
 from acktrail.audit.block import PRODUCER_TIERS
 from acktrail.audit.block_account import HOUR_MS
+from acktrail.contracts.silver import AUDIT_BLOCKS
 from acktrail.contracts.vocabulary import Tier
 from pipelines.silver.audit_parts import OFFSETS
+from pipelines.spark_schema import spark_type
 
 SLICES = 8
 
 _COLUMNS = {
+    # All kinds of rows; session, bucket and block are empty (-1) for what is known of a topic.
     "cluster": "string",
     "topic": "string",
     "session": "string",
@@ -28,20 +31,40 @@ _COLUMNS = {
     "block": "long",
     "partition": "long",
     "group": "string",
+    # block: the parts of one tier
+    "tier": "string",
+    "parts": spark_type(AUDIT_BLOCKS.column("parts")).simpleString(),
+    # later: a later bucket in which the session goes on
+    "later_bucket": "string",
+    # heartbeat, scanned, consumed: reports
     "reporter": "string",
-    "part": "long",
     "number": "long",
-    "first": "long",
-    "last": "long",
-    "at_ms": "long",
-    "until_ms": "long",
-    "epoch": "long",
-    "flag": "boolean",
-    "text": "string",
+    "began_ms": "long",
+    "ended_ms": "long",
+    "closed": "boolean",
+    # heartbeat
     "settings": "map<string,string>",
     "minutes": "array<long>",
-    "blob": "binary",
+    # scanned, consumed
+    "part": "long",
+    "assignment": "long",
+    "first_offset": "long",
+    "last_offset": "long",
+    # state, commit: answers of the cluster
+    "at_ms": "long",
+    # state
+    "earliest_offset": "long",
+    "latest_offset": "long",
+    "leader_epoch": "long",
+    "topic_id": "string",
+    # commit
+    "committed_offset": "long",
+    "metadata": "string",
+    # policy, replica_lag: settings of the topic and of its cluster
+    "compacted": "boolean",
+    "replica_lag_ms": "long",
 }
+"""Each column has one meaning, and is null in rows of other kinds."""
 _PRODUCER = [tier.value for tier in PRODUCER_TIERS]
 
 
@@ -101,9 +124,8 @@ def _ms(column: Column) -> Column:
 def _block_rows(blocks: DataFrame) -> DataFrame:
     return blocks.select(
         *("cluster", "session", "topic", "bucket", "block", "partition", "group"),
+        *("tier", "parts"),
         F.lit("block").alias("kind"),
-        F.col("tier").alias("text"),
-        F.col("parts").alias("blob"),
     )
 
 
@@ -114,10 +136,9 @@ def _beats(inputs: Mapping[str, DataFrame], keys: frozenset[str] | None) -> Data
         first = {f"{key.rpartition('.')[0]}.0" for key in keys}
         beats = beats.where(F.col("bucket").isin(sorted(first)))
     return beats.where(F.col("session") != "").select(
-        *("cluster", "session", "topic", "reporter", "number", "settings", "minutes"),
+        *("cluster", "session", "topic", "reporter", "number", "settings", "minutes", "closed"),
         F.lit("heartbeat").alias("kind"),
-        F.coalesce("ended_ms", "reported_ms").alias("until_ms"),
-        F.col("closed").alias("flag"),
+        F.coalesce("ended_ms", "reported_ms").alias("ended_ms"),
     )
 
 
@@ -125,8 +146,9 @@ def _later_rows(blocks: DataFrame, keys: frozenset[str] | None) -> DataFrame:
     """In which later buckets a session goes on: then every id of the earlier ones exists."""
     after = blocks if keys is None else blocks.where(F.col("bucket").isin(sorted(map(_next, keys))))
     rows = after.where(~F.col("bucket").endswith(".0"))
+    later = F.col("bucket").alias("later_bucket")
     return rows.select(
-        "cluster", "session", "topic", F.col("bucket").alias("text"), F.lit("later").alias("kind")
+        "cluster", "session", "topic", later, F.lit("later").alias("kind")
     ).distinct()
 
 
@@ -154,29 +176,24 @@ def _offsets(inputs: Mapping[str, DataFrame]) -> DataFrame:
     rows = rows.where(F.col("tier").isin(Tier.SCANNED.value, Tier.CONSUMED.value))
     return rows.where("first_offset IS NOT NULL AND last_offset IS NOT NULL").select(
         *("cluster", "topic", "partition", "group", "reporter", "part", "number"),
+        *("first_offset", "last_offset", "assignment", "closed"),
         F.col("tier").alias("kind"),
-        F.col("first_offset").alias("first"),
-        F.col("last_offset").alias("last"),
-        F.coalesce("began_ms", "reported_ms").alias("at_ms"),
-        F.coalesce("ended_ms", "reported_ms").alias("until_ms"),
-        F.col("assignment").alias("block"),
-        F.col("closed").alias("flag"),
+        F.coalesce("began_ms", "reported_ms").alias("began_ms"),
+        F.coalesce("ended_ms", "reported_ms").alias("ended_ms"),
     )
 
 
 def _states(inputs: Mapping[str, DataFrame]) -> DataFrame:
     """What the cluster answered; librdkafka says -1001 for an offset it could not get."""
     known = [
-        F.when(F.col(name) >= 0, F.col(name)).alias(short)
-        for name, short in (("earliest_offset", "first"), ("latest_offset", "last"))
+        F.when(F.col(name) >= 0, F.col(name)).alias(name)
+        for name in ("earliest_offset", "latest_offset")
     ]
     return inputs["cluster_states"].select(
-        *("cluster", "topic", "partition"),
+        *("cluster", "topic", "partition", "leader_epoch", "topic_id"),
         *known,
         F.lit("state").alias("kind"),
         _ms(F.col("at")).alias("at_ms"),
-        F.col("leader_epoch").alias("epoch"),
-        F.col("topic_id").alias("text"),
     )
 
 
@@ -185,13 +202,15 @@ def _commits(inputs: Mapping[str, DataFrame]) -> DataFrame:
         inputs["group_offsets"]
         .where("committed_offset IS NOT NULL")
         .select(
-            *("cluster", "topic", "partition", "group"),
+            *("cluster", "topic", "partition", "group", "committed_offset", "metadata"),
             F.lit("commit").alias("kind"),
             _ms(F.col("at")).alias("at_ms"),
-            F.col("committed_offset").alias("last"),
-            F.col("metadata").alias("text"),
         )
     )
+
+
+def _longest_lag() -> Column:
+    return F.max(F.col("settings")["replica.lag.time.max.ms"].cast("long"))
 
 
 def _configs(inputs: Mapping[str, DataFrame], topics: DataFrame) -> list[DataFrame]:
@@ -200,13 +219,13 @@ def _configs(inputs: Mapping[str, DataFrame], topics: DataFrame) -> list[DataFra
     policy = (
         configs.where("entity_kind = 'topic'")
         .groupBy("cluster", F.col("entity").alias("topic"))
-        .agg(F.max(F.col("settings")["cleanup.policy"].contains("compact")).alias("flag"))
+        .agg(F.max(F.col("settings")["cleanup.policy"].contains("compact")).alias("compacted"))
         .withColumn("kind", F.lit("policy"))
     )
     lag = (
         configs.where("entity_kind = 'broker'")
         .groupBy("cluster")
-        .agg(F.max(F.col("settings")["replica.lag.time.max.ms"].cast("long")).alias("last"))
+        .agg(_longest_lag().alias("replica_lag_ms"))
         .join(F.broadcast(topics.select("cluster", "topic")), "cluster")
         .withColumn("kind", F.lit("replica_lag"))
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from acktrail.audit.block_account import LOG, Finding, unpack_findings
+from acktrail.audit.block_account import LOG, Finding, finding_of
 from acktrail.audit.causes import LOSSES, WINDOW_MS, Fact, Loss, cause_of
 from acktrail.audit.reasons import with_ground
 from acktrail.contracts.arrow import schema
@@ -77,7 +77,7 @@ def explain_losses(
     inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, _options: Options
 ) -> DataFrame:
     """Every loss in the accounts of the buckets *keys*, with its cause."""
-    accounts = in_buckets(inputs["delivery_ledger"], keys).where("findings != '[]'")
+    accounts = in_buckets(inputs["delivery_ledger"], keys).where("size(findings) > 0")
     printed = _printed_settings(inputs["client_configs"])
     told = F.coalesce("settings", F.create_map().cast("map<string,string>"))
     ledger = accounts.join(F.broadcast(printed), ["cluster", "client_id"], "left").withColumn(
@@ -161,7 +161,7 @@ def _losses(accounts: list[Row], facts: Facts) -> Iterator[dict[str, Any]]:
     """The loss events of one session, topic, group and bucket."""
     one = accounts[0]
     settings = dict(one["settings"] or {})
-    for finding in merge(f for account in accounts for f in unpack_findings(account["findings"])):
+    for finding in merge(finding_of(f) for account in accounts for f in account["findings"]):
         if not _belongs(finding, one["group"]):
             continue
         loss = Loss(finding, one["group"], one["client_id"], settings, facts.near(finding))

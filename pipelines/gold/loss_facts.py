@@ -8,6 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from acktrail.audit.causes import WINDOW_MS
+from acktrail.contracts.gold import DELIVERY_LEDGER
+from pipelines.spark_schema import spark_type
 
 COLUMNS = {
     "cluster": "string",
@@ -29,7 +31,7 @@ COLUMNS = {
     "attempts_left": "long",
     "isr": "array<long>",
     "settings": "map<string,string>",
-    "findings": "string",
+    "findings": spark_type(DELIVERY_LEDGER.column("findings")).simpleString(),
     "bucket": "string",
 }
 EVENTS = ("producer_events", "consumer_events", "broker_events")

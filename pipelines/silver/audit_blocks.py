@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from acktrail.audit.bitmaps import popcount
-from acktrail.audit.parts import Part, newest, pack_parts
+from acktrail.audit.parts import FIELDS, fields_of, newest, part_of
 from acktrail.audit.wire.runs import BITMAP_BYTES, bitmap_of
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.silver import AUDIT_BLOCKS
@@ -21,11 +21,6 @@ from pipelines.silver.audit_parts import OFFSETS
 from pipelines.spark_schema import loose
 
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(AUDIT_BLOCKS)])
-_PART_FIELDS = (
-    *("reporter", "part", "number", "ids", "records", "leader_epoch", "first_offset"),
-    *("last_offset", "began_ms", "ended_ms", "steps_back"),
-    *("latency_p50_ms", "latency_p99_ms", "latency_max_ms", "error", "topic_id"),
-)
 
 
 def buckets_with_news(evidence: Evidence) -> frozenset[str]:
@@ -41,7 +36,7 @@ def fold_parts(
     if keys is not None:
         parts = parts.where(F.col("bucket").isin(sorted(keys)))
     grain = list(AUDIT_BLOCKS.grain)
-    wanted = list(dict.fromkeys([*grain, "bucket", *_PART_FIELDS]))
+    wanted = list(dict.fromkeys([*grain, "bucket", *FIELDS]))
     return (
         parts.select(*wanted)
         .repartition(*("cluster", "session", "topic", "block"))
@@ -75,7 +70,7 @@ def _block(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "ids": popcount(bitmap),
         "records": sum(p.records for p in parts),
         "steps_back": sum(p.steps_back or 0 for p in parts),
-        "parts": pack_parts(parts),
+        "parts": [fields_of(part) for part in parts],
         "errors": [(name, str(count)) for name, count in sorted(errors.items())],
         "first_offset": _least(p.first_offset for p in parts),
         "last_offset": _most(p.last_offset for p in parts),
@@ -83,13 +78,6 @@ def _block(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "last_at": _micros(_most(p.ended_ms for p in parts)),
         "bucket": rows[0]["bucket"],
     }
-
-
-def part_of(row: Mapping[str, Any]) -> Part:
-    """The part in a row of `audit_parts`."""
-    return Part(
-        **{n: row[n] for n in _PART_FIELDS if n != "topic_id"}, topic_id=row["topic_id"] or ""
-    )
 
 
 def _least(values: Iterator[int | None]) -> int | None:

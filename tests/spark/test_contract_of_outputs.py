@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
-from acktrail.contracts.gold import LOSS_INCIDENTS
+from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS
 from acktrail.contracts.silver import CLIENT_METRICS, UNREAD_RECORDS
 from acktrail.errors import ContractError, LakeBusy
 from acktrail.lake import Lake
@@ -90,8 +90,7 @@ def test_a_frame_that_breaks_its_contract_is_refused(
 
 def test_a_value_that_is_not_allowed_is_refused(lake: Lake, spark: SparkSession) -> None:
     def strange(inputs: dict[str, DataFrame], _keys: object, _options: object) -> DataFrame:
-        fitting = {"string": "'1'", "long": "1L", "timestamp": "read_at", "boolean": "true"}
-        values = {c.name: fitting.get(c.kind, "NULL") for c in LOSS_INCIDENTS.columns}
+        values = {c.name: FITTING.get(c.kind, "NULL") for c in LOSS_INCIDENTS.columns}
         values |= {
             c.name: f"'{next(iter(c.values)).value}'" for c in LOSS_INCIDENTS.columns if c.values
         }
@@ -100,6 +99,43 @@ def test_a_value_that_is_not_allowed_is_refused(lake: Lake, spark: SparkSession)
 
     job = Fold((LOG_RECORDS,), LOSS_INCIDENTS, everything, strange)
     refused(lake, spark, job, "loss_incidents.cause: not an allowed value: surprise")
+
+
+FITTING = {"string": "'1'", "long": "1L", "timestamp": "read_at", "boolean": "true"}
+STRUCTS: dict[str, tuple[dict[str, str], str]] = {
+    "a required field is null": (
+        {"reason": "CAST(NULL AS STRING)"},
+        "delivery_ledger.findings.reason is required, and a row has none",
+    ),
+    "a word that is not allowed": (
+        {"state": "'surprise'"},
+        "delivery_ledger.findings.state: not an allowed value",
+    ),
+    "a number where text belongs": ({"error": "7"}, "findings is array<struct<.*error:int>>"),
+    "a field nobody declared": ({"colour": "'red'"}, "findings is array<struct<.*colour:string>>"),
+}
+
+
+@pytest.mark.parametrize("case", STRUCTS)
+def test_a_struct_that_breaks_its_contract_is_refused(
+    case: str, lake: Lake, spark: SparkSession
+) -> None:
+    change, complaint = STRUCTS[case]
+
+    def job(change: dict[str, str]) -> Fold:
+        def transform(inputs: dict[str, DataFrame], _keys: object, _options: object) -> DataFrame:
+            fields = DELIVERY_LEDGER.column("findings").fields
+            struct = {f.name: FITTING[f.kind] for f in fields} | {"state": "'pending'"} | change
+            named = ", ".join(f"'{n}', {v}" for n, v in struct.items())
+            values = {c.name: FITTING.get(c.kind, "NULL") for c in DELIVERY_LEDGER.columns}
+            values["findings"] = f"array(named_struct({named}))"
+            rows = inputs[LOG_RECORDS.name]
+            return rows.selectExpr(*(f"{v} AS `{n}`" for n, v in values.items()))
+
+        return Fold((LOG_RECORDS,), DELIVERY_LEDGER, everything, transform)
+
+    refused(lake, spark, job(change), complaint)
+    assert runner.run(job({}), lake, lambda: spark, NOW).rows_out == 1, "mended, it goes through"
 
 
 def test_who_is_overtaken_while_it_writes_is_told_to_run_again(

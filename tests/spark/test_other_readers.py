@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import duckdb_extension_delta
+import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
@@ -17,11 +18,15 @@ from pyspark.sql import DataFrame, SparkSession
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.contracts.gold import DELIVERY_LEDGER
 from acktrail.contracts.runs import COVERAGE
-from acktrail.contracts.silver import UNREAD_RECORDS
+from acktrail.contracts.silver import AUDIT_BLOCKS, UNREAD_RECORDS
 from acktrail.lake import Lake
+from acktrail.window import Window
 from pipelines import runner
+from pipelines.audit_jobs import BOOKS
 from pipelines.job import Fold, Map, Read
+from tests.worlds import former_lake
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 
@@ -92,3 +97,45 @@ def test_duckdb_reads_what_we_wrote(
     day = table.partition[0]
     days = duck.execute(f"SELECT {day}, count(*) FROM delta_scan('{path}') GROUP BY 1 ORDER BY 1")
     assert days.fetchall() == [("2026-01-30", 3), ("2026-01-31", 3)]
+
+
+def test_duckdb_and_polars_read_named_fields(
+    duck: duckdb.DuckDBPyConnection, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Parts and findings, one of them written by Spark and one by the migration."""
+    lake = former_lake.unpacked(tmp_path)
+    for job in BOOKS:
+        if job.output in former_lake.TABLES:
+            window = Window(NOW, NOW + timedelta(days=1)) if job.output == AUDIT_BLOCKS else None
+            runner.run(job, lake, lambda: spark, NOW, rebuild=window)
+    for table, column in ((AUDIT_BLOCKS, "parts"), (DELIVERY_LEDGER, "findings")):
+        grain = list(table.grain)
+        ours = [
+            {**{name: row[name] for name in grain}, **struct}
+            for row in lake.read(table).to_pylist()
+            for struct in row[column]
+        ]
+        fields = [field.name for field in table.column(column).fields]
+        assert ours
+        assert fields == list(ours[0])[-len(fields) :]
+        listed = ", ".join(f'"{name}"' for name in grain)
+        inner = ", ".join(f's."{name}"' for name in fields)
+        theirs = duck.execute(
+            f"SELECT {listed}, {inner} FROM (SELECT {listed}, unnest({column}) AS s "
+            f"FROM delta_scan('{lake.path(table)}'))"
+        ).fetchall()
+        names = [*grain, *fields]
+        assert _spelt(dict(zip(names, row, strict=True)) for row in theirs) == _spelt(ours)
+        polar = pl.read_delta(lake.path(table)).select(*grain, pl.col(column).alias("s"))
+        polar = polar.explode("s").drop_nulls("s")
+        assert _spelt(
+            {**{name: row[name] for name in grain}, **row["s"]} for row in polar.to_dicts()
+        ) == _spelt(ours)
+
+
+def _spelt(found: Iterable[Mapping[str, object]]) -> list[str]:
+    """Rows in one order; an instant as its number, whatever object stands for its zone."""
+    return sorted(
+        str([v.timestamp() if isinstance(v, datetime) else v for v in row.values()])
+        for row in found
+    )

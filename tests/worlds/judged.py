@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acktrail.audit.block_account import unpack_findings
-from acktrail.audit.parts import Part, newest, pack_parts
+from acktrail.audit.block_account import Finding, finding_of
+from acktrail.audit.parts import Part, fields_of, newest
 from acktrail.audit.wire.identity import BLOCK_BITS
 from acktrail.contracts.vocabulary import Tier
 from pipelines.gold.delivery_ledger import accounts_of
@@ -20,26 +20,28 @@ def evidence_rows(evidence: Evidence) -> list[dict]:
                 {
                     "kind": r.tier.value, "partition": r.partition, "group": r.group,
                     "reporter": r.reporter, "part": r.part, "number": r.number,
-                    "first": r.first_offset, "last": r.last_offset, "at_ms": r.began_ms,
-                    "until_ms": r.ended_ms, "block": r.assignment, "flag": r.closed,
+                    "first_offset": r.first_offset, "last_offset": r.last_offset,
+                    "began_ms": r.began_ms, "ended_ms": r.ended_ms, "assignment": r.assignment,
+                    "closed": r.closed,
                 }
             )  # fmt: skip
     for s in evidence.states:
         rows.append(
             {
-                "kind": "state", "partition": s.partition, "at_ms": s.at_ms, "first": s.earliest,
-                "last": s.latest, "epoch": s.epoch, "text": s.topic_id,
+                "kind": "state", "partition": s.partition, "at_ms": s.at_ms,
+                "earliest_offset": s.earliest, "latest_offset": s.latest,
+                "leader_epoch": s.epoch, "topic_id": s.topic_id,
             }
         )  # fmt: skip
     for c in evidence.commits:
         rows.append(
             {
                 "kind": "commit", "partition": c.partition, "group": c.group, "at_ms": c.at_ms,
-                "last": c.offset, "text": c.metadata,
+                "committed_offset": c.offset, "metadata": c.metadata,
             }
         )  # fmt: skip
-    rows.append({"kind": "policy", "partition": None, "flag": evidence.compacted})
-    rows.append({"kind": "replica_lag", "partition": None, "last": LAG_MS})
+    rows.append({"kind": "policy", "partition": None, "compacted": evidence.compacted})
+    rows.append({"kind": "replica_lag", "partition": None, "replica_lag_ms": LAG_MS})
     return rows
 
 
@@ -52,9 +54,9 @@ def session_rows(evidence: Evidence, session: str) -> list[dict]:
         if r.tier is Tier.HEARTBEAT:
             rows.append(
                 {
-                    "kind": "heartbeat", "until_ms": r.reported_ms, "number": r.number,
+                    "kind": "heartbeat", "ended_ms": r.reported_ms, "number": r.number,
                     "reporter": r.reporter, "settings": dict(r.settings),
-                    "minutes": list(r.minutes), "flag": r.closed,
+                    "minutes": list(r.minutes), "closed": r.closed,
                 }
             )  # fmt: skip
             continue
@@ -67,8 +69,8 @@ def session_rows(evidence: Evidence, session: str) -> list[dict]:
     for (partition, tier, group, block), found in sorted(parts.items()):
         rows.append(
             {
-                "kind": "block", "partition": partition, "text": tier.value, "group": group,
-                "block": block, "blob": pack_parts(newest(found)),
+                "kind": "block", "partition": partition, "tier": tier.value, "group": group,
+                "block": block, "parts": [fields_of(part) for part in newest(found)],
             }
         )  # fmt: skip
     return rows
@@ -90,17 +92,22 @@ def jumped_over(evidence: Evidence, session: str) -> set[tuple[str, int]]:
     return {
         (account["group"], seq)
         for account in accounts_of(session_rows(evidence, session), topic)
-        for finding in unpack_findings(account["findings"])
+        for finding in findings_of(account)
         if (finding.state, finding.reason) == ("skipped_by_consumer", "jumped_over")
         for seq in range(finding.first_seq, finding.last_seq + 1)
     }
+
+
+def findings_of(account: dict) -> list[Finding]:
+    """The findings of an account, fresh from the rules or read from the ledger."""
+    return [f if isinstance(f, Finding) else finding_of(f) for f in account["findings"]]
 
 
 def states_of(account: dict) -> dict[int, str]:
     """Every id that is neither delivered nor not owed; the rest only counts."""
     states = {
         seq: finding.state
-        for finding in unpack_findings(account["findings"])
+        for finding in findings_of(account)
         for seq in range(finding.first_seq, finding.last_seq + 1)
     }
     quiet = account["delivered"] + account["not_owed"]

@@ -78,7 +78,7 @@ def lake(tmp_path: Path) -> Lake:
         "cluster": "c", "session": "s", "topic": "payments", "client_id": "pay", "sent": 4000,
         "acked": 4000, **zero, "delivered": 3796, "lost_after_ack": 204, "residual": 0,
         "duplicates": 0, "redelivered": 0, "out_of_order": 4, "ghosts": 0, "forwarded": 0,
-        "findings": "[]", "open": True, "bucket": "x00.0", "first_at": AT, "last_at": later,
+        "findings": [], "open": True, "bucket": "x00.0", "first_at": AT, "last_at": later,
     }  # fmt: skip
     _write(lake, DELIVERY_LEDGER, [
         {**account, "group": "", "block": 0}, {**account, "group": "", "block": 1},

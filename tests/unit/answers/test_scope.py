@@ -36,7 +36,7 @@ def account(**values: object) -> dict:
     made = {
         "cluster": "c", "session": "s", "topic": "payments", "group": "", "block": 0,
         "client_id": "pay", "sent": 1000, "acked": 1000, **ZERO, "delivered": 1000,
-        "findings": "[]", "open": False, "bucket": "x00.0", "first_at": AT, "last_at": AT,
+        "findings": [], "open": False, "bucket": "x00.0", "first_at": AT, "last_at": AT,
     }  # fmt: skip
     return made | values
 

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acktrail.aliases import Aliases
-from acktrail.audit.block_account import Finding, unpack_findings
+from acktrail.audit.block_account import Finding
 from acktrail.audit.incidents import group_losses, incident_row
 from acktrail.audit.intervals import Coverage
-from acktrail.audit.parts import Part, newest, pack_parts, unpack_parts
+from acktrail.audit.parts import Part, fields_of, newest, part_of
 from acktrail.audit.wire import BLOCK_IDS, Sighting, encode_sightings
+from acktrail.contracts.arrow import arrow_type
+from acktrail.contracts.silver import AUDIT_BLOCKS
 from acktrail.contracts.vocabulary import Tier
 from pipelines.gold.delivery_ledger import _balance, accounts_of
 from pipelines.gold.ledger_evidence import topic_of
@@ -26,9 +28,9 @@ MINUTE = 1_800_000_000_000 - 1_800_000_000_000 % 60_000
 
 def scanned(first, last, began):
     return {
-        "kind": "scanned", "partition": 0, "first": first, "last": last, "at_ms": began,
-        "until_ms": began, "flag": True, "group": "", "reporter": "s", "part": 0, "number": 0,
-        "block": 0,
+        "kind": "scanned", "partition": 0, "first_offset": first, "last_offset": last,
+        "began_ms": began, "ended_ms": began, "closed": True, "group": "",
+        "reporter": "s", "part": 0, "number": 0, "assignment": 0,
     }  # fmt: skip
 
 
@@ -51,7 +53,7 @@ def test_ten_lost_and_ten_duplicated_in_one_minute():
     assert account["lost_after_ack"] == 10
     assert account["duplicates"] == 10
     assert account["residual"] == 0
-    (finding,) = unpack_findings(account["findings"])
+    (finding,) = account["findings"]
     assert (finding.first_seq, finding.last_seq, finding.count) == (200, 209, 10)
     assert (finding.first_offset, finding.last_offset, finding.partition) == (200, 209, 0)
 
@@ -70,8 +72,8 @@ def test_accounts_have_the_names_that_the_alias_rules_give():
     told = [Sighting("s", "t", q, Tier.ACKED, MINUTE, 0, offset=q) for q in range(3)]
     evidence = Evidence(encode_sightings(told, "p", 1, MINUTE))
     beat = {
-        "kind": "heartbeat", "until_ms": MINUTE, "number": 1, "reporter": "p", "minutes": [],
-        "settings": {"client_id": "legacy-p", "host": "pod-7"}, "flag": True,
+        "kind": "heartbeat", "ended_ms": MINUTE, "number": 1, "reporter": "p", "minutes": [],
+        "settings": {"client_id": "legacy-p", "host": "pod-7"}, "closed": True,
     }  # fmt: skip
     place = {"cluster": "c", "topic": "t", "slice": 0, "session": "s"}
     rows = [place | row for row in (beat, *session_rows(evidence, "s"))]
@@ -127,7 +129,9 @@ def test_newest_wins_whatever_the_order_and_however_often(parts, chance):
     assert [(p.reporter, p.part, p.number) for p in found] == [
         (p.reporter, p.part, p.number) for p in newest(parts)
     ]
-    assert unpack_parts(pack_parts(found)) == found
+    kind = arrow_type(AUDIT_BLOCKS.column("parts")).value_type
+    stored = pa.array([fields_of(part) for part in found], kind).to_pylist()
+    assert [part_of(row) for row in stored] == found
 
 
 def finding(first, last, **more):

@@ -23,6 +23,7 @@ _EMPTY: dict[str, Any] = {
     "longs": [],
     "binary": b"",
     "attributes": [],
+    "structs": [],
 }
 
 

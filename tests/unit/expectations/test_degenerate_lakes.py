@@ -42,6 +42,14 @@ FULL = {
 }
 
 
+def filled(column):
+    if column.values:
+        return next(iter(column.values)).value
+    if column.fields:
+        return [{field.name: filled(field) for field in column.fields}]
+    return FULL[column.kind]
+
+
 def nulls(table):
     """Null wherever the contract allows it."""
     return [row(table)]
@@ -59,10 +67,9 @@ def zeros(table):
 
 def full(table):
     """No column is null."""
-    texts = {c.name: next(iter(c.values)).value for c in table.columns if c.values}
-    usual = {c.name: FULL[c.kind] for c in table.columns}
+    usual = {c.name: filled(c) for c in table.columns}
     parts = {name: row(table)[name] for name in table.partition}
-    return [{**usual, **texts, **parts}]
+    return [{**usual, **parts}]
 
 
 def both(table):
