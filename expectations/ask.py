@@ -16,8 +16,9 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import CHECK_RESULTS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
+from acktrail.policy import Policy, read_policy
+from acktrail.policy.renamed import RENAMED, current_name
 from expectations.own_suites import read_own_suites
-from expectations.policy import Policy, read_policy
 from expectations.stale import NOTHING_WAITS, PENDING, Waiting
 from expectations.suite import Question, Suite
 from expectations.suites import SUITES
@@ -77,6 +78,12 @@ def policy_and_suites(policy_file: Path | None) -> tuple[Policy, tuple[Suite, ..
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ConfigError(f"Two checks are called {twice[0]}. Give yours another name.")
+    former = [name for name in names if name in RENAMED]
+    if former:
+        raise ConfigError(
+            f"{former[0]} is the former name of the check {current_name(former[0])}. "
+            "Give yours another name."
+        )
     raw.require_known(policy_file, names, thresholds(suites))
     return raw, suites
 

@@ -55,10 +55,17 @@ class Outbox:
         return newest(self._lake.read(ALERTS).to_pylist())
 
     def record(
-        self, findings: Sequence[Finding], checks: Collection[str], now: datetime
+        self,
+        findings: Sequence[Finding],
+        checks: Collection[str],
+        now: datetime,
+        existing: Collection[str] | None = None,
     ) -> list[Alert]:
-        """Write down which alerts open, go on and are resolved; nobody is told yet."""
-        changes = self._commit(lambda before: alerts_due(findings, before, checks, now))
+        """Write down which alerts open, go on and are resolved; nobody is told yet.
+
+        *checks* are those that ran, *existing* all there are (`alerts_due`).
+        """
+        changes = self._commit(lambda before: alerts_due(findings, before, checks, now, existing))
         crash_point("alerts recorded")
         return changes
 

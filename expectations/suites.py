@@ -28,10 +28,10 @@ from expectations.domain.evidence import (
 )
 from expectations.domain.failed_requests import ExpectFailedProduceRequestsExplained
 from expectations.domain.ledger import (
-    ExpectBooksToBalance,
+    ExpectLedgerBalances,
     ExpectNoDuplicateFromIdempotentProducer,
     ExpectOrderWherePromised,
-    ExpectRestartsToRedeliverFew,
+    ExpectRedeliveriesWithinBounds,
 )
 from expectations.domain.losses import (
     ExpectNoLossAfterAck,
@@ -44,7 +44,7 @@ from expectations.domain.rates import (
     ExpectErrorRateWithinBounds,
     ExpectRetryRateWithinBounds,
 )
-from expectations.domain.retries import ExpectRetriesNotAboutToRunOut
+from expectations.domain.retries import ExpectRetryBudgetLeft
 from expectations.domain.sources import ExpectConfiguredInputsFound, ExpectEverySourceUp
 from expectations.suite import Suite, fail, warn
 
@@ -55,7 +55,7 @@ SUITES: tuple[Suite, ...] = (
         needs="logs",
         checks=(
             fail(
-                ExpectRetriesNotAboutToRunOut(),
+                ExpectRetryBudgetLeft(),
                 "A producer is about to give up on messages that can still be saved.",
             ),
         ),
@@ -104,7 +104,7 @@ SUITES: tuple[Suite, ...] = (
         needs="audits",
         checks=(
             fail(
-                ExpectBooksToBalance(),
+                ExpectLedgerBalances(),
                 "The accounts have a residual: a verdict is wrong, or evidence is damaged.",
             ),
             fail(
@@ -116,7 +116,7 @@ SUITES: tuple[Suite, ...] = (
                 "Messages are out of order where the producer's settings promise order.",
             ),
             warn(
-                ExpectRestartsToRedeliverFew(),
+                ExpectRedeliveriesWithinBounds(),
                 "A group reads far more again than a restart should cost.",
             ),
         ),

@@ -15,13 +15,13 @@ from acktrail.alerts.finding import NOT_COLLECTED, NOT_EVALUATED, CheckResult, F
 from acktrail.contracts.runs import COVERAGE
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import TransientError
+from acktrail.policy import KINDS, Policy
 from expectations.docs import build_docs
 from expectations.domain.evidence import STALE
 from expectations.domain.expectation import missing, not_collected
 from expectations.engine import context, gx
 from expectations.from_contract import structural
 from expectations.gaps import missing_evidence
-from expectations.policy import KINDS, Policy
 from expectations.stale import NOTHING_WAITS, Waiting
 from expectations.suite import Check, Question, Suite
 
@@ -55,7 +55,7 @@ class Asked:
 
     def grade(self, check: Check) -> Grade:
         """The grade of *check*, which a policy may change."""
-        return self.policy.grades.get(check.name, check.grade)
+        return self.policy.grade_of(check.name, check.grade)
 
     def addressed(self, finding: Finding, check: Check) -> Finding:
         """*finding* with its check, its owner, and what mutes it.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from acktrail.errors import LabError
+from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS
 from lab import snapshots
 from lab.clients import Client, start_consumer, start_producer
 from lab.cluster import REPLICA_LAG_MS, Cluster
@@ -23,7 +24,6 @@ from lab.steps import wait_until
 from lab.truth import Truth, establish
 
 _BROKER_LOGS = ("server.log", "controller.log", "state-change.log")
-_DELIVERY_TIMEOUT_MS = 120_000
 
 
 @dataclass
@@ -297,7 +297,7 @@ class Run:
 def _delivery_timeout(producer: Producer) -> int:
     names = ("delivery.timeout.ms", "message.timeout.ms")
     given = [producer.settings[name] for name in names if name in producer.settings]
-    default = 300_000 if producer.kind == "python" else _DELIVERY_TIMEOUT_MS
+    default = 300_000 if producer.kind == "python" else DELIVERY_TIMEOUT_MS
     return int(given[0]) if given else default
 
 

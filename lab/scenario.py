@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from acktrail.kafka_defaults import RETRIES
+
 if TYPE_CHECKING:
     from lab.run import Run
 
-DEFAULT_RETRIES = 2147483647
 NONE = range(1)
 SOME = range(1, 1 << 40)
 ANY = range(1 << 40)
@@ -33,7 +34,7 @@ class Producer:
     messages: int
     per_second: int
     acks: Literal["0", "1", "all"] = "all"
-    retries: int = DEFAULT_RETRIES
+    retries: int = RETRIES
     settings: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["java", "python"] = "java"
     starts_later: bool = False

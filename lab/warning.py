@@ -22,7 +22,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from acktrail.errors import LabError
+from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS, RETRIES
 from acktrail.lake import Lake
+from acktrail.retries.state import RUNNING_OUT
 from lab.cluster import Cluster
 from lab.events import read_events
 from lab.faults import Fault, KillBroker, Network
@@ -35,8 +37,6 @@ from lab.steps import Acked, Failed, Seconds, Start, Stop, wait_until
 if TYPE_CHECKING:
     from typing import Self
 
-WARNING = "retries_running_out"
-"""The state an alert speaks of; that evidence is missing would be another."""
 PER_SECOND = 10
 
 
@@ -87,7 +87,9 @@ class Outage:
     def scenario(self, before: Sequence[Step]) -> Scenario:
         """The outage as the lab runs it, once *before* is done."""
         topic, fault = _FAULTS[self.fault]
-        timeouts = [int(s.get("delivery.timeout.ms", "120000")) for s in self.producers.values()]
+        timeouts = [
+            int(s.get("delivery.timeout.ms", DELIVERY_TIMEOUT_MS)) for s in self.producers.values()
+        ]
         bound = max(timeouts) / 1000 + 120
         lasting: list[Step] = [Failed(name, 1, within=bound) for name in self.producers]
         if self.mended_after_s is not None:
@@ -103,7 +105,7 @@ class Outage:
                     name,
                     messages=10_000_000,
                     per_second=PER_SECOND,
-                    retries=int(settings.get("retries", "2147483647")),
+                    retries=int(settings.get("retries", RETRIES)),
                     settings=settings,
                     unfinished=True,
                 )
@@ -246,7 +248,7 @@ class _Seen:
     def _look(self) -> None:
         while not self._stop.wait(0.5):
             for alert in alerts(self._url):
-                if alert["labels"].get("state") == WARNING:
+                if alert["labels"].get("state") == RUNNING_OUT:
                     said = alert["annotations"].get("clients", "").split(", ")
                     for name in (name for name in self._names if name in said):
                         self._first.setdefault((alert["fingerprint"], name), now_ms())

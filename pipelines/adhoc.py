@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from acktrail.contracts import TABLES
+from acktrail.contracts.runs import ALERTS, CHECK_RESULTS
 from acktrail.errors import UsageError
 from acktrail.lake import Lake
 from acktrail.nearest import did_you_mean
+from acktrail.policy.renamed import RENAMED
 from pipelines import spark_errors
 
 if TYPE_CHECKING:
@@ -75,6 +77,8 @@ _FORBIDDEN_FUNCTIONS = frozenset(
 )
 _USER_WORDS = frozenset({"current_user", "session_user", "user"})
 """Of them, those that Spark also takes without parentheses: they parse as a column."""
+_NAMES_CHECKS = (ALERTS, CHECK_RESULTS)
+"""Tables whose rows may have former names of checks: they are read with the current ones."""
 _SUBSTITUTION = "spark.sql.variable.substitute"
 _ONLY = "`acktrail sql` takes one query: SELECT, WITH or VALUES."
 _TABLE_FUNCTIONS = frozenset(
@@ -104,6 +108,8 @@ def query(session: SparkSession, lake: Lake, text: str) -> DataFrame:
     for table in TABLES:
         if lake.exists(table):
             frame = session.read.format("delta").load(lake.path(table))
+            if table in _NAMES_CHECKS:
+                frame = frame.replace([*RENAMED], [*RENAMED.values()], ["check"])
             frame.createOrReplaceTempView(table.name)
     try:
         return _with_unique_names(session.sql(statement))

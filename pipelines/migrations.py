@@ -12,7 +12,7 @@ from typing import Any
 
 from acktrail.audit import block_account as accounts
 from acktrail.audit import parts
-from acktrail.audit.block_account import Finding
+from acktrail.audit.block_account import StateRange
 from acktrail.contracts import Table
 from acktrail.lake import Lake
 
@@ -54,8 +54,8 @@ def packed_parts(data: bytes) -> list[dict[str, Any]]:
 
 
 def positional_findings(text: str) -> list[dict[str, Any]]:
-    """The findings in JSON: a list of lists, in the order of the fields of `Finding`."""
-    return [accounts.fields_of(Finding(*values)) for values in json.loads(text)]
+    """The findings in JSON: a list of lists, in the order of the fields of `StateRange`."""
+    return [accounts.fields_of(StateRange(*values)) for values in json.loads(text)]
 
 
 CONVERTERS: Mapping[str, Mapping[str, Any]] = {

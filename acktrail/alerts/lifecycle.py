@@ -16,8 +16,11 @@ from typing import Any
 
 from acktrail.alerts.finding import NOT_EVALUATED, UNDECIDED, Finding, first_keys
 from acktrail.contracts.vocabulary import Grade, Outcome
+from acktrail.policy.renamed import current_name
 
 OPEN, RESOLVED = "open", "resolved"
+RESOLUTION = "resolution"
+"""Annotation: why an alert was resolved though no check saw that it is cured."""
 NEAR = timedelta(minutes=10)
 """Late evidence may move the ends of an incident by so much and it is still the same one."""
 
@@ -50,6 +53,12 @@ class Alert:
     def key(self) -> str:
         """Names this change: a receiver that gets it twice can tell."""
         return f"{self.fingerprint}-{self.number}"
+
+    @property
+    def summary(self) -> str:
+        """What is wrong; and why it was resolved, where nobody saw that it is cured."""
+        said = (self.annotations.get("summary"), self.annotations.get(RESOLUTION))
+        return " ".join(text for text in said if text)
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -92,11 +101,14 @@ def alerts_due(
     before: Mapping[str, Alert],
     checks: Collection[str],
     now: datetime,
+    existing: Collection[str] | None = None,
 ) -> list[Alert]:
     """The changes to record: alerts opened, refreshed and resolved.
 
-    *checks* are those that ran. An alert is resolved only when its check could see: one whose
-    evidence is missing keeps what it had found, and one that did not run says nothing.
+    *checks* are those that ran, *existing* all there are (None: not known). An alert is resolved
+    only when its check could see: one whose evidence is missing keeps what it had found, and one
+    that did not run says nothing. An alert of a check that does not exist is resolved with a
+    reason, because nothing can ever decide it.
     """
     matched = _match(_merged(findings), before)
     changes = [
@@ -106,19 +118,30 @@ def alerts_due(
     ]
     blind = {(f.check, f.cluster) for f in findings if f.outcome is Outcome.UNDECIDED}
     for fingerprint, alert in before.items():
-        if alert.status == OPEN and fingerprint not in matched and _cured(alert, checks, blind):
-            changes.append(
-                replace(
-                    alert,
-                    number=alert.number + 1,
-                    step=0,
-                    changed_at=now,
-                    status=RESOLVED,
-                    delivered=(),
-                    ends_at=now,
-                )
+        if alert.status != OPEN or fingerprint in matched:
+            continue
+        if _cured(alert, checks, blind):
+            changes.append(_resolved(alert, now))
+        elif existing is not None and alert.check not in {*existing, *checks}:
+            reason = (
+                f"Resolved because the check {alert.check} no longer exists, "
+                "not because it is known to be cured."
             )
+            annotated = {**alert.annotations, RESOLUTION: reason}
+            changes.append(_resolved(replace(alert, annotations=annotated), now))
     return changes
+
+
+def _resolved(alert: Alert, now: datetime) -> Alert:
+    return replace(
+        alert,
+        number=alert.number + 1,
+        step=0,
+        changed_at=now,
+        status=RESOLVED,
+        delivered=(),
+        ends_at=now,
+    )
 
 
 def _merged(findings: Iterable[Finding]) -> list[tuple[tuple[str, ...], Finding]]:
@@ -269,9 +292,11 @@ def _camel(words: str) -> str:
 
 
 def _read(row: Mapping[str, Any]) -> Alert:
+    """A row of the table, with the check's current name. Labels stay: receivers know it by them."""
     return Alert(
         **{
             **row,
+            "check": current_name(row["check"]),
             "delivered": tuple(row["delivered"]),
             "grade": Grade(row["grade"]),
             "labels": dict(row["labels"] or ()),

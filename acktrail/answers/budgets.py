@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
+from acktrail.answers.retry_thresholds import ThresholdsAt, retry_thresholds
 from acktrail.contracts import Table
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
 from acktrail.lake import Lake
+from acktrail.policy.model import Policy
 from acktrail.retries.budget import Budget
 from acktrail.retries.burn import LONG, Growth
 from acktrail.retries.fleet import Burning, Front, Level, Measured, fronts_of
@@ -23,20 +25,25 @@ _BROKER = ("failed-produce-requests-total", "request-errors-total")
 _GAUGE = "under-min-isr-partitions"
 
 
-def read_budgets(lake: Lake, since: datetime, as_of: datetime) -> list[Burning]:
-    """The budgets opened between *since* and *as_of*."""
+def read_budgets(
+    lake: Lake, since: datetime, as_of: datetime, policy: Policy | None = None
+) -> list[Burning]:
+    """The budgets opened between *since* and *as_of*, with the thresholds of *policy*."""
     hours = (ds.field("opened_hour") >= hour_of(since)) & (
         ds.field("opened_hour") <= hour_of(as_of)
     )
     opened = (ds.field("opened_at") >= since) & (ds.field("opened_at") <= as_of)
     rows = lake.read(RETRY_BUDGETS, hours & opened).to_pylist()
-    return [_burning(row) for row in rows]
+    at = retry_thresholds(policy or Policy())
+    return [_burning(row, at) for row in rows]
 
 
-def _burning(row: dict[str, Any]) -> Burning:
+def _burning(row: dict[str, Any], at: ThresholdsAt) -> Burning:
     values = {name: _utc(row[name]) for name in _BUDGET}
     values["evidence"] = tuple(row["evidence"] or ())
-    return Burning(row["cluster"], row["host"], row["client_id"], Budget(**values))
+    client = (row["cluster"], row["host"], row["client_id"])
+    thresholds = at(row["cluster"], row["topic"], row["client_id"])
+    return Burning(*client, Budget(**values), thresholds)
 
 
 def _utc(value: Any) -> Any:

@@ -15,16 +15,6 @@ from acktrail.audit.topic_evidence import PartitionEvidence, TopicEvidence
 from acktrail.audit.wire.identity import BLOCK_IDS
 from acktrail.contracts.vocabulary import Tier
 
-PRODUCER_TIERS = (
-    Tier.SENT,
-    Tier.ACKED,
-    Tier.ACKED_NO_OFFSET,
-    Tier.FAILED,
-    Tier.INDETERMINATE,
-    Tier.SENT_UNACKED,
-    Tier.ABORTED,
-)
-
 
 @dataclass(frozen=True)
 class Placed:

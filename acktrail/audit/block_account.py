@@ -12,7 +12,6 @@ import numpy as np
 
 from acktrail.audit.bitmaps import Longs, Mask, empty
 from acktrail.audit.block import (
-    PRODUCER_TIERS,
     Block,
     Places,
     Presence,
@@ -24,7 +23,7 @@ from acktrail.audit.reasons import Reason
 from acktrail.audit.topic_evidence import SessionEvidence, TopicEvidence
 from acktrail.audit.verdicts import REASONS, STATES, Case, Verdicts, judge_log, locate_by_producer
 from acktrail.audit.wire.identity import BLOCK_BITS, BLOCK_IDS
-from acktrail.contracts.vocabulary import State, Tier
+from acktrail.contracts.vocabulary import PRODUCER_TIERS, State, Tier
 
 HOUR_MS = 3_600_000
 LOG = ""
@@ -34,11 +33,11 @@ _QUIET = (State.DELIVERED, State.NOT_OWED)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _INSTANTS = {"first_at": "first_ms", "last_at": "last_ms"}
-"""Fields of the struct that are instants, and their names in `Finding`."""
+"""Fields of the struct that are instants, and their names in `StateRange`."""
 
 
 @dataclass(frozen=True)
-class Finding:
+class StateRange:
     """Contiguous ids that were not delivered, with one state, reason, partition and error."""
 
     first_seq: int
@@ -60,10 +59,10 @@ class Finding:
         return self.last_seq - self.first_seq + 1
 
 
-_ALIKE = tuple(f.name for f in fields(Finding) if f.name not in _INSTANTS.values())
+_ALIKE = tuple(f.name for f in fields(StateRange) if f.name not in _INSTANTS.values())
 
 
-def fields_of(finding: Finding) -> dict[str, Any]:
+def fields_of(finding: StateRange) -> dict[str, Any]:
     """*finding* as a struct of `delivery_ledger.findings`."""
     found = {name: getattr(finding, name) for name in _ALIKE}
     for name, ms in _INSTANTS.items():
@@ -73,13 +72,13 @@ def fields_of(finding: Finding) -> dict[str, Any]:
     return found
 
 
-def finding_of(row: Mapping[str, Any]) -> Finding:
+def finding_of(row: Mapping[str, Any]) -> StateRange:
     """The finding in a struct of `delivery_ledger.findings`."""
     found = {name: row[name] for name in _ALIKE}
     for name, ms in _INSTANTS.items():
         found[ms] = None if row[name] is None else (row[name] - _EPOCH) // _MS
     found["error"] = row["error"] or ""
-    return Finding(**found)
+    return StateRange(**found)
 
 
 def account_block(
@@ -115,7 +114,7 @@ class Book:
     def account(self, group: str, verdicts: Verdicts) -> dict[str, Any]:
         """One row of `delivery_ledger`, without the columns that name the block.
 
-        Findings and instants are still as the rules have them: `Finding`, milliseconds.
+        Findings and instants are still as the rules have them: `StateRange`, milliseconds.
         """
         counts = np.bincount(verdicts.state[verdicts.state >= 0], minlength=len(STATES))
         sent = int(np.count_nonzero(self.block.universe))
@@ -198,7 +197,7 @@ class Book:
             ),
         }
 
-    def findings(self, verdicts: Verdicts) -> list[Finding]:
+    def findings(self, verdicts: Verdicts) -> list[StateRange]:
         """What was not delivered, as ranges."""
         loud = verdicts.state >= 0
         for state in _QUIET:
@@ -216,7 +215,7 @@ class Book:
         began, ended = self._times(ids)
         base = self.block.number << BLOCK_BITS
         return [
-            Finding(
+            StateRange(
                 first_seq=base + int(ids[first]),
                 last_seq=base + int(ids[last]),
                 state=STATES[states[first]].value,

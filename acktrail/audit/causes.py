@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acktrail.audit.block_account import Finding
+from acktrail.audit.block_account import StateRange
 from acktrail.audit.reasons import CLAUSES, Reason
 from acktrail.contracts.vocabulary import Cause, Confidence, State
 
@@ -41,7 +41,7 @@ class Fact:
 class Loss:
     """A finding with everything that may bear on it: facts of its topic, client and cluster."""
 
-    finding: Finding
+    finding: StateRange
     group: str = ""
     client_id: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from acktrail.audit.intervals import Coverage
-
-DEFAULT_REPLICA_LAG_MS = 30_000
-DEFAULT_DELIVERY_TIMEOUT_MS = 120_000
+from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS, REPLICA_LAG_MS
 
 _PROCESSED = re.compile(r"acktrail:processed=(\d+)")
 
@@ -113,7 +111,7 @@ class TopicEvidence:
     partitions: Mapping[int, PartitionEvidence] = field(default_factory=dict)
     groups: Mapping[str, GroupEvidence] = field(default_factory=dict)
     compacted: bool = False
-    replica_lag_ms: int = DEFAULT_REPLICA_LAG_MS
+    replica_lag_ms: int = REPLICA_LAG_MS
 
     def since(self, ms: int) -> TopicEvidence:
         """The same without the cluster's answers before *ms*: older ones say nothing of a block."""
@@ -155,7 +153,7 @@ class SessionEvidence:
         """How long before its first report a record of the session may have been stored."""
         names = ("delivery.timeout.ms", "message.timeout.ms")  # Java's name, librdkafka's
         text = next((self.settings[name] for name in names if name in self.settings), "")
-        return int(text) if text.isdigit() else DEFAULT_DELIVERY_TIMEOUT_MS
+        return int(text) if text.isdigit() else DELIVERY_TIMEOUT_MS
 
     @property
     def transactional(self) -> bool:

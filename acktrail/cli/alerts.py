@@ -60,7 +60,7 @@ def list_alerts(loaded: Loaded, everything: bool, output: str) -> None:
 
     alerts = sorted(Outbox(lake_to_ask(loaded)).alerts().values(), key=lambda a: a.starts_at)
     shown = [
-        {**a.row(), "delivered": ", ".join(a.delivered), "summary": a.annotations.get("summary")}
+        {**a.row(), "delivered": ", ".join(a.delivered), "summary": a.summary}
         for a in alerts
         if everything or a.status == OPEN
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,15 +47,23 @@ _FULL = (
     callback=above_zero,
     help="How far back chains are read.",
 )
+@click.option("--policy", metavar="FILE", help="Thresholds; else the file `alerts.policy` names.")
 @as_of_option
 @format_option
 @settings_options
 def command(
-    loaded: Loaded, everything: bool, fleet: bool, hours: float, as_of: datetime, output: str
+    loaded: Loaded,
+    everything: bool,
+    fleet: bool,
+    hours: float,
+    policy: str | None,
+    as_of: datetime,
+    output: str,
 ) -> None:
     """List the retry budgets that burn, most urgent first.
 
-    `ends_in_s` counts down to the earliest possible expiry. No JVM is started. The exit code is
+    `ends_in_s` counts down to the earliest possible expiry. A budget is critical where the check
+    `retry_budget_left` fails, with the same policy. No JVM is started. The exit code is
     0 only where the question could be answered: 2 where the lake has no client logs or metrics,
     or `acktrail run` has not read them yet.
 
@@ -68,11 +77,14 @@ def command(
     from acktrail.answers.budgets import look_back, read_budgets, read_fronts
     from acktrail.answers.retry_scope import missing_evidence, require_retry_evidence
     from acktrail.cli.fleet_output import write_fleet
+    from acktrail.policy import read_policy
 
+    named = policy or loaded.settings.alerts.policy
+    decided = read_policy(Path(named) if named else None)
     lake = lake_to_ask(loaded)
     require_retry_evidence(lake)
     since = look_back(as_of, hours)
-    found = read_budgets(lake, since, as_of)
+    found = read_budgets(lake, since, as_of, decided)
     missing = None if found else missing_evidence(lake, since, as_of)
     if missing is not None:
         click.echo(missing, err=True)
@@ -85,12 +97,12 @@ def command(
 
 
 def _print(found: Sequence[Burning], as_of: datetime, everything: bool, output: str) -> None:
-    from acktrail.retries.budget import BudgetState, state_of, urgency
+    from acktrail.retries.state import BudgetState, urgency
 
     over = {BudgetState.RECOVERED, BudgetState.RESTARTED, BudgetState.ENDED_UNKNOWN}
-    listed = sorted(found, key=lambda b: urgency(b.budget, as_of))
+    listed = sorted(found, key=lambda b: urgency(b.budget, as_of, b.thresholds))
     if not everything:
-        listed = [b for b in listed if state_of(b.budget, as_of) not in over]
+        listed = [b for b in listed if b.state(as_of) not in over]
     if output == "text" and not listed:
         click.echo("No producer is close to exhausting its retries.")
         return
@@ -99,14 +111,12 @@ def _print(found: Sequence[Burning], as_of: datetime, everything: bool, output: 
 
 
 def _row(one: Burning, as_of: datetime) -> dict[str, Any]:
-    from acktrail.retries.budget import state_of
-
     budget = one.budget
     place = f"{budget.topic}-{budget.partition}" if budget.topic else ""
     said = budget.because if budget.unknown is None else f"{budget.because} ({budget.unknown})"
     return {
         **asdict(budget),
-        "state": state_of(budget, as_of).value,
+        "state": one.state(as_of).value,
         "ends_in_s": seconds_until(budget.exhausts_at_earliest, as_of),
         "cluster": one.cluster,
         "host": one.host,

@@ -56,11 +56,14 @@ def command(
     """
     lake = lake_to_keep(loaded)
     alerts = loaded.settings.alerts
-    from expectations.ask import ask, is_history, look_for_waiting
+    from expectations.ask import ask, check_names, is_history, look_for_waiting, policy_and_suites
 
     history = is_history(lake, as_of)
     named = policy or alerts.policy
     chosen = Path(named) if named else None
+    decided, suites = policy_and_suites(chosen)
+    for note in decided.notes():
+        click.echo(f"{chosen}: {note}", err=True)
     waiting = look_for_waiting(lake, chosen, datetime.now(UTC))
     documented = Path(docs) if docs else None
     results = ask(lake, as_of, chosen, alerts.runbooks_url, documented, waiting)
@@ -68,7 +71,7 @@ def command(
     if history:
         click.echo("--as-of is before the last check; alerts are unchanged.", err=True)
     else:
-        _alert(lake, results, alerts)
+        _alert(lake, results, check_names(suites), alerts)
     wrong = {r.check for r in results if r.failed}
     if strict:
         told = (r for r in results if r.open_findings)
@@ -83,7 +86,9 @@ def _unpassed(names: Collection[str]) -> str:
     return textwrap.fill(text, WIDTH - len("ChecksFailed: "), subsequent_indent="  ")
 
 
-def _alert(lake: Lake, results: Sequence[CheckResult], settings: AlertSettings) -> None:
+def _alert(
+    lake: Lake, results: Sequence[CheckResult], existing: Sequence[str], settings: AlertSettings
+) -> None:
     """Write the verdicts down, tell every receiver, and only then go on."""
     from acktrail.alerts.lifecycle import OPEN
     from expectations.notify import receivers
@@ -92,7 +97,7 @@ def _alert(lake: Lake, results: Sequence[CheckResult], settings: AlertSettings) 
     now = datetime.now(UTC)
     outbox = Outbox(lake)
     findings = [f for r in results for f in r.findings]
-    outbox.record(findings, {r.check for r in results}, now)
+    outbox.record(findings, {r.check for r in results}, now, existing)
     named = receivers(settings)
     delivery = outbox.deliver(named, now, timedelta(seconds=settings.interval_s))
     opened = sum(1 for a in outbox.alerts().values() if a.status == OPEN)

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from acktrail.alerts.finding import NOT_COLLECTED
 from acktrail.contracts.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 WIDTH = 118
 _COLUMN = 11
-_NOT_COLLECTED = "not_collected"
 
 
 def text_lines(results: Sequence[CheckResult], notes: Sequence[str] = ()) -> Iterator[str]:
@@ -37,7 +37,7 @@ def _summary(results: Sequence[CheckResult]) -> Iterator[str]:
     note = f" ({_number(muted, 'finding')} muted by a maintenance window)" if muted else ""
     yield f"{'pass':<{_COLUMN}}{len(passed)} of {len(results)} checks{note}"
     blind = [r for r in results if r.outcome is Outcome.UNDECIDED and not r.open_findings]
-    kinds = sorted({f.needs for r in blind for f in r.findings if f.muted_by == _NOT_COLLECTED})
+    kinds = sorted({f.needs for r in blind for f in r.findings if f.muted_by == NOT_COLLECTED})
     if blind:
         why = f"({', '.join(kinds)}: `not_collected` in the policy file)"
         yield f"{'left out':<{_COLUMN}}{_number(len(blind), 'check')} {why}"

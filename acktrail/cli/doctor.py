@@ -106,7 +106,7 @@ def _policy(path: str) -> Row:
     from acktrail.operate.probes.row import OK, WARNING, Row
 
     try:
-        from expectations.policy import read_policy
+        from acktrail.policy import read_policy
 
         policy = read_policy(Path(path))
     except ModuleNotFoundError:

@@ -56,7 +56,12 @@ CHECK_RESULTS = Table(
         Column("checked_at", "timestamp", "When it ran.", required=True),
         Column("as_of", "timestamp", "The time it asked about.", required=True),
         Column("table", "string", "Table checked.", required=True),
-        Column("check", "string", "Name of the expectation.", required=True),
+        Column(
+            "check",
+            "string",
+            "Name of the check; the former name in rows from before it was renamed.",
+            required=True,
+        ),
         Column(
             "subject", "string", "Owner of what failed; empty where nothing did.", required=True
         ),
@@ -115,7 +120,12 @@ ALERTS = Table(
         Column("changed_at", "timestamp", "When.", required=True),
         Column("status", "string", "open or resolved.", required=True),
         Column("delivered", "strings", "Receivers that have taken this state.", required=True),
-        Column("check", "string", "Expectation that failed.", required=True),
+        Column(
+            "check",
+            "string",
+            "Check that failed; the former name in rows from before it was renamed.",
+            required=True,
+        ),
         Column("grade", "string", "How bad it is.", required=True, values=Grade),
         Column("owner", "string", "Who is told.", required=True),
         Column("cluster", "string", "Cluster; empty where it is about the lake.", required=True),

@@ -25,6 +25,18 @@ class Tier(StrEnum):
     """No ids: the reporter is alive, with the session's settings."""
 
 
+PRODUCER_TIERS = (
+    Tier.SENT,
+    Tier.ACKED,
+    Tier.ACKED_NO_OFFSET,
+    Tier.FAILED,
+    Tier.INDETERMINATE,
+    Tier.SENT_UNACKED,
+    Tier.ABORTED,
+)
+"""Tiers of ids that a producer reports itself: handed over, then what became of them."""
+
+
 class State(StrEnum):
     """What became of an id, for one group. The order is the order of decision."""
 

@@ -18,8 +18,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
 
+from acktrail.kafka_defaults import RETRIES
+
 Guarantee = Literal["none", "at_most_once", "at_least_once", "exactly_once_per_partition"]
-MAX_RETRIES = 2_147_483_647
 _MAX_IN_FLIGHT = 5
 
 # common/config/AbstractConfig.java, logAll: "ProducerConfig values: " and a line "\tkey = value"
@@ -87,7 +88,7 @@ def producer_settings(settings: dict[str, str], version: str | None = None) -> P
     in_flight = _integer(effective.get("max.in.flight.requests.per.connection"))
     idempotent = _idempotent(effective, acks, retries, in_flight, since)
     if idempotent and since < (2, 5):  # printed before they were overridden
-        acks, retries = "all", retries or MAX_RETRIES
+        acks, retries = "all", retries or RETRIES
     request = _integer(effective.get("request.timeout.ms"))
     linger = _integer(effective.get("linger.ms"))
     delivery = _integer(effective.get("delivery.timeout.ms"))

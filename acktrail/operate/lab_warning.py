@@ -15,9 +15,10 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
+from acktrail.answers.retry_thresholds import ThresholdsAt, retry_thresholds
 from acktrail.contracts.silver import CLIENT_CONFIGS, PRODUCER_EVENTS
 from acktrail.lake import Lake
-from acktrail.retries.budget import critical_at
+from acktrail.policy.model import Policy
 from acktrail.retries.client_budgets import (
     CONFIG,
     EVENT,
@@ -27,6 +28,7 @@ from acktrail.retries.client_budgets import (
     hours_concerned,
 )
 from acktrail.retries.signs import ENDING_KINDS, OPENING_KINDS
+from acktrail.retries.state import critical_at
 
 Row = Mapping[str, Any]
 _SETTINGS = (
@@ -35,11 +37,14 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-def first_warning(lake: Lake, cluster: str, client_id: str, until: datetime) -> datetime | None:
-    """The first moment before *until* at which a budget of the client was critical.
+def first_warning(
+    lake: Lake, cluster: str, client_id: str, until: datetime, policy: Policy | None = None
+) -> datetime | None:
+    """The first moment before *until* at which a budget of the client was critical by *policy*.
 
     Lines of one second are read together.
     """
+    thresholds = retry_thresholds(policy or Policy())
     lines = _lines(lake, cluster, client_id, until)
     starts = _starts(lake, cluster, client_id)
     moments = [list(same) for _, same in groupby(lines, key=lambda r: _floor(r["at"]))]
@@ -51,20 +56,20 @@ def first_warning(lake: Lake, cluster: str, client_id: str, until: datetime) -> 
         # Nothing else is known until the next line: time alone may make it critical.
         known_until = until if last else moments[number + 1][0]["at"]
         known = [start for start in starts if start["at"] <= read_at]
-        warned = _first_critical(cluster, client_id, [*seen, *known], read_at)
+        warned = _first_critical(cluster, client_id, [*seen, *known], read_at, thresholds)
         if warned is not None and max(warned, read_at) < known_until:
             return max(warned, read_at)
     return None
 
 
 def _first_critical(
-    cluster: str, client_id: str, rows: Sequence[Row], read_at: datetime
+    cluster: str, client_id: str, rows: Sequence[Row], read_at: datetime, thresholds: ThresholdsAt
 ) -> datetime | None:
     """When the first budget becomes critical, by what was printed until *read_at*."""
     instants = []
     for hour in hours_concerned(read_at):
         for _, budget in budgets_of_hour(ClientHour(cluster, client_id, hour), rows, {}, Leaders()):
-            at = critical_at(budget)
+            at = critical_at(budget, thresholds(cluster, budget.topic, client_id))
             if at is not None and read_at < budget.quiet_at:
                 instants.append(at)
     return min(instants, default=None)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OPEN = "open"
 _KEEP_EVERY = timedelta(minutes=5)
 _ANSWER_S, _GIVE_UP_S = 5.0, 1.0
 """How long a round waits for a receiver's answer, and goes on trying."""
@@ -184,15 +183,21 @@ class CheckStep:
     _kept: dict[tuple[str, str], str] = field(default_factory=dict)
     _kept_at: datetime | None = None
     _open: set[str] = field(default_factory=set)
+    _noted: set[str] = field(default_factory=set)
     _delivery: SourceLog = field(default_factory=lambda: SourceLog("alerts"))
 
     def __call__(self, as_of: datetime) -> bool:
         """True if an alert was opened, changed or resolved."""
-        from expectations.ask import answers, keep
+        from expectations.ask import answers, check_names, keep, policy_and_suites
         from expectations.notify import receivers
         from expectations.outbox import Outbox
 
         policy = Path(self.settings.policy) if self.settings.policy else None
+        decided, suites = policy_and_suites(policy)
+        for note in decided.notes():
+            if note not in self._noted:
+                self._noted.add(note)
+                log.warning("%s: %s", policy, note)
         # What no job has written yet is for the scheduled check to miss, not for the first round.
         written = [table.name for table in self.tables if self.lake.exists(table)]
         runbooks = self.settings.runbooks_url
@@ -208,7 +213,8 @@ class CheckStep:
             keep(self.lake, results, as_of)
         outbox = Outbox(self.lake)
         findings = [f for r in results for f in r.findings]
-        changes = outbox.record(findings, {r.check for r in results}, as_of)
+        ran, existing = {r.check for r in results}, check_names(suites)
+        changes = outbox.record(findings, ran, as_of, existing)
         self._tell(changes, as_of)
         interval = timedelta(seconds=self.settings.interval_s)
         delivery = outbox.deliver(receivers(hasty(self.settings)), datetime.now(UTC), interval)
@@ -222,12 +228,13 @@ class CheckStep:
 
     def _tell(self, changes: Sequence[Alert], as_of: datetime) -> None:
         """One line on stdout when an alert opens and when it is resolved, not in between."""
+        from acktrail.alerts.lifecycle import OPEN
+
         for alert in changes:
             if alert.status == OPEN and alert.fingerprint in self._open:
                 continue
             (self._open.add if alert.status == OPEN else self._open.discard)(alert.fingerprint)
-            said = alert.annotations.get("summary", "")
-            click.echo(f"{moment(as_of)}  {alert.status}  {alert.check}  {said}")
+            click.echo(f"{moment(as_of)}  {alert.status}  {alert.check}  {alert.summary}")
 
     def _worth_keeping(self, results: Sequence[CheckResult], as_of: datetime) -> bool:
         """Results are kept when an outcome changed, else every five minutes."""

@@ -1,1 +1,1 @@
-"""Retries of producers: chains, budgets, how they end, and the fleet."""
+"""Retry budgets: what state a chain of retries is in."""

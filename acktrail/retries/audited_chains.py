@@ -23,16 +23,16 @@ import numpy.typing as npt
 
 from acktrail.audit.intervals import Coverage, Range
 from acktrail.audit.wire import BLOCK_BITS, Report, decode_runs
-from acktrail.contracts.vocabulary import Tier
+from acktrail.contracts.vocabulary import PRODUCER_TIERS, Tier
 
 LATE_MS = 10_000
 """How long after its time was over a client may be told, at most."""
 
 ACKED = frozenset({Tier.ACKED, Tier.ACKED_NO_OFFSET})
 FAILED = frozenset({Tier.FAILED, Tier.INDETERMINATE})
-OUTCOMES = ACKED | FAILED | {Tier.SENT_UNACKED, Tier.ABORTED}
-PRODUCER_TIERS = OUTCOMES | {Tier.SENT, Tier.HEARTBEAT}
-"""What is read of a session: the rest is said by others than its producer."""
+OUTCOMES = frozenset(PRODUCER_TIERS) - {Tier.SENT}
+SESSION_TIERS = frozenset({*PRODUCER_TIERS, Tier.HEARTBEAT})
+"""What is read of a session: the rest is reported by others than its producer."""
 
 _MINUTE_MS = 60_000
 _MOST_KEYS = 5

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acktrail.retries.signs import INFINITE_RETRIES, RetrySettings
+from acktrail.kafka_defaults import RETRIES
+from acktrail.retries.signs import RetrySettings
 
 _BACKOFF_MS = 100
 _BACKOFF_MAX_MS = 1_000
@@ -62,7 +63,7 @@ def _exponential(settings: RetrySettings, first: int, attempt: int) -> Wait:
 
 def backoffs(settings: RetrySettings, first: int, count: int) -> Wait:
     """The waits before retries *first*, *first* + 1, ... added up, *count* of them."""
-    if count <= 0 or count >= INFINITE_RETRIES // 2:
+    if count <= 0 or count >= RETRIES // 2:
         return NO_WAIT if count <= 0 else Wait(float("inf"), float("inf"))
     total = NO_WAIT
     steady = first + _DOUBLINGS

@@ -1,52 +1,30 @@
-"""The retry budget: the chains of a client, when each ends, and what a person should be told.
+"""The retry budgets of a client: its chains, when each ends, and why.
 
-A stored budget holds instants only. What it means now is `state_of(budget, as_of)`.
+A stored budget holds instants only. Its state at a time is `acktrail.retries.state.state_of`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 
 from acktrail.retries.audited_chains import Audits
 from acktrail.retries.chain_end import Ending
 from acktrail.retries.chain_endings import ending_of
 from acktrail.retries.chains import Chain, chains_of
 from acktrail.retries.error_counter import CounterSample
-from acktrail.retries.exhaustion import ATTEMPTS, UNKNOWN, exhaustion_of, finite_attempts
+from acktrail.retries.exhaustion import UNKNOWN, exhaustion_of, finite_attempts
 from acktrail.retries.signs import (
     CONNECTION_FAILURE,
     QUEUE_TIME,
     RetrySettings,
     Sign,
-    milliseconds,
 )
 from acktrail.retries.stakes import Stakes
-
-WARNING = timedelta(seconds=85)
-"""How long before the early end a budget becomes critical; see also SHARE."""
-
-SHARE = 0.75
-"""A budget of time is critical only once a quarter of it is gone, however short it is."""
+from acktrail.retries.state import ATTEMPTS
 
 _MOST_EVIDENCE = 20
-
-
-class BudgetState(StrEnum):
-    """What a person is told; the most urgent first."""
-
-    EXHAUSTED = "exhausted"
-    CRITICAL = "critical"
-    BURNING = "burning"
-    UNKNOWN = "unknown"
-    """It burns, and the settings that would say for how long are not known."""
-    QUIET = "quiet"
-    """The next line was due and did not come: answered, or waiting without a word."""
-    ENDED_UNKNOWN = "ended_unknown"
-    RESTARTED = "restarted"
-    RECOVERED = "recovered"
 
 
 @dataclass(frozen=True)
@@ -78,42 +56,6 @@ class Budget:
     because: str
     evidence: tuple[str, ...]
     unknown: str | None
-
-
-def state_of(budget: Budget, as_of: datetime) -> BudgetState:
-    """What a person asking at *as_of* should be told."""
-    if budget.ended_by is not None and budget.ended_at is not None and budget.ended_at <= as_of:
-        return BudgetState(budget.ended_by)
-    if budget.exhausts_at_latest is not None and as_of >= budget.exhausts_at_latest:
-        return BudgetState.ENDED_UNKNOWN
-    if as_of >= budget.quiet_at:
-        return BudgetState.QUIET
-    if budget.exhausts_at_earliest is None:
-        return BudgetState.UNKNOWN
-    if as_of >= budget.exhausts_at_earliest - _warning(budget):
-        return BudgetState.CRITICAL
-    return BudgetState.BURNING
-
-
-def critical_at(budget: Budget) -> datetime | None:
-    """The first instant at which `state_of` says critical; None where it never does."""
-    if budget.exhausts_at_earliest is None:
-        return None
-    first = max(budget.opened_at, budget.exhausts_at_earliest - _warning(budget))
-    return first if state_of(budget, first) is BudgetState.CRITICAL else None
-
-
-def _warning(budget: Budget) -> timedelta:
-    if budget.exhausted_by == ATTEMPTS or budget.delivery_timeout_ms is None:
-        return WARNING
-    return min(WARNING, milliseconds(budget.delivery_timeout_ms * SHARE))
-
-
-def urgency(budget: Budget, as_of: datetime) -> tuple[int, datetime, datetime]:
-    """Sort key: the most urgent first."""
-    order = list(BudgetState).index(state_of(budget, as_of))
-    end = budget.exhausts_at_earliest or budget.quiet_at
-    return (order, end, budget.opened_at)
 
 
 def budgets_of(

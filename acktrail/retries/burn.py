@@ -48,15 +48,6 @@ class Rates:
     short: Rate | None = None
     long: Rate | None = None
 
-    @property
-    def rising(self) -> bool:
-        """Whether it burns faster now than over the hour."""
-        return _per_s(self.short) > _per_s(self.long)
-
-
-def _per_s(rate: Rate | None) -> float:
-    return 0.0 if rate is None else rate.per_s
-
 
 def rates(
     growth: Sequence[Growth], as_of: datetime, measured: Sequence[Growth] | None = None

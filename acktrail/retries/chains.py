@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from acktrail.kafka_defaults import RETRIES
 from acktrail.retries.backoff import backoff, backoffs, request_timeout_ms
 from acktrail.retries.signs import (
     CONNECTION_FAILURE,
-    INFINITE_RETRIES,
     LONGEST,
     NO_LEADER,
     OPENING_KINDS,
@@ -299,4 +299,4 @@ def _go_quiet_together(group: Sequence[Chain]) -> None:
 
 def _default_retries(sign: Sign) -> int | None:
     left = sign.attempts_left
-    return INFINITE_RETRIES if left is not None and left > INFINITE_RETRIES // 2 else None
+    return RETRIES if left is not None and left > RETRIES // 2 else None

@@ -12,6 +12,7 @@ from typing import Any, Final
 from acktrail.aliases import host_of
 from acktrail.audit.wire import Report, report_of_row
 from acktrail.contracts.vocabulary import Tier
+from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS
 from acktrail.logs.errors import retriable
 from acktrail.retries.audited_chains import Audits
 from acktrail.retries.budget import Budget, budgets_of
@@ -28,14 +29,12 @@ from acktrail.retries.signs import (
     settings_in_force,
 )
 
-WARM_UP: Final = 2 * LONGEST
-"""How long before its hour the rules begin to read: every batch alive then is known by then."""
 SETTLING: Final = LONGEST + timedelta(minutes=15)
 """How long after its hour evidence still belongs to chains opened in it."""
 
 QUEUE_SHARE: Final = 0.25
 """A queue time above this share of the delivery timeout opens a chain."""
-QUEUE_MS: Final = 30_000
+QUEUE_MS: Final = int(QUEUE_SHARE * DELIVERY_TIMEOUT_MS)
 """The same where the delivery timeout is not known: a quarter of the default."""
 LOWEST_QUEUE_MS: Final = 250
 """Below this no queue time matters, even to a delivery timeout of one second."""

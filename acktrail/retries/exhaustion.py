@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS, RETRIES
 from acktrail.retries.backoff import backoffs, request_timeout_ms
 from acktrail.retries.chains import Chain
 from acktrail.retries.signs import (
     CONNECTION_FAILURE,
-    INFINITE_RETRIES,
     QUEUE_TIME,
     RETRY,
     SPLIT_RETRY,
     milliseconds,
 )
+from acktrail.retries.state import ATTEMPTS
 
-ATTEMPTS = "attempts"
 TIME = "time"
 UNKNOWN = "unknown"
 
@@ -81,7 +81,7 @@ def finite_attempts(chain: Chain) -> int | None:
     if chain.first.kind not in (RETRY, SPLIT_RETRY) or not printed:
         return None
     lowest = min(printed)
-    return None if lowest > INFINITE_RETRIES // 2 else lowest
+    return None if lowest > RETRIES // 2 else lowest
 
 
 def giving_up(chain: Chain) -> Interval | None:
@@ -179,10 +179,10 @@ def _unknown(chain: Chain) -> str | None:
     notes = []
     settings = chain.settings
     if settings.delivery_timeout_ms is None and not settings.timeless:
-        would = chain.first.at + milliseconds(120_000)
+        would = chain.first.at + milliseconds(DELIVERY_TIMEOUT_MS)
         notes.append(
             f"delivery.timeout.ms is not known: {_SETTLE}; "
-            f"with the default of 120 s it would end by {would:%H:%M:%S}"
+            f"with the default of {DELIVERY_TIMEOUT_MS // 1000} s it would end by {would:%H:%M:%S}"
         )
     elif settings.request_timeout_ms is None or settings.linger_ms is None:
         notes.append(f"request.timeout.ms or linger.ms is not known: {_SETTLE}")

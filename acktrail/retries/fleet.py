@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from acktrail.retries.budget import Budget, BudgetState, state_of
+from acktrail.retries.budget import Budget
 from acktrail.retries.burn import SHORT, Growth, Rates, added, rates
+from acktrail.retries.state import DEFAULTS, BudgetState, Thresholds, state_of
 
 BURNING = (BudgetState.CRITICAL, BudgetState.BURNING, BudgetState.UNKNOWN)
 
@@ -21,12 +22,17 @@ NO_ERROR = "NONE"
 
 @dataclass(frozen=True)
 class Burning:
-    """One budget with the client it belongs to."""
+    """One budget with the client it belongs to, and the thresholds that hold for it."""
 
     cluster: str
     host: str
     client_id: str
     budget: Budget
+    thresholds: Thresholds = DEFAULTS
+
+    def state(self, as_of: datetime) -> BudgetState:
+        """Its state at *as_of*."""
+        return state_of(self.budget, as_of, self.thresholds)
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ def fronts_of(burning: Iterable[Burning], measured: Measured, as_of: datetime) -
     """The fronts at *as_of*, the one that exhausts first on top."""
     grouped: dict[tuple[str, int | None, str], list[Burning]] = {}
     for one in burning:
-        if one.budget.opened_at <= as_of and state_of(one.budget, as_of) in BURNING:
+        if one.budget.opened_at <= as_of and one.state(as_of) in BURNING:
             key = (one.cluster, one.budget.node, one.budget.error or "no answer")
             grouped.setdefault(key, []).append(one)
     everyone = [m for members in grouped.values() for m in members]
@@ -179,7 +185,7 @@ def _first_end(members: Sequence[Burning]) -> datetime | None:
 
 
 def _critical(members: Sequence[Burning], as_of: datetime) -> int:
-    return sum(state_of(m.budget, as_of) is BudgetState.CRITICAL for m in members)
+    return sum(m.state(as_of) is BudgetState.CRITICAL for m in members)
 
 
 def _front(

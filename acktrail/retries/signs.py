@@ -13,9 +13,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST: Final = timedelta(minutes=30)
 """No chain is followed for longer, whatever the delivery timeout: it bounds what is reread."""
 
-INFINITE_RETRIES: Final = 2_147_483_647
-"""The default since 2.1: then only time ends a batch."""
-
 RETRY: Final = "retry"
 SPLIT_RETRY: Final = "split_retry"
 CONNECTION_FAILURE: Final = "connection_failure"

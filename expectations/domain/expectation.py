@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from acktrail.alerts.finding import UNDECIDED, Finding, first_keys
 from acktrail.contracts.vocabulary import Outcome
+from acktrail.policy.limits import PLACE, limit_at
 from expectations.engine import (
     BatchExpectation,
     MetricDomainTypes,
@@ -62,7 +62,7 @@ class DomainExpectation(BatchExpectation):
 
     def limit(self, frame: pd.DataFrame, name: str) -> pd.Series:
         """For each row the threshold *name* of its cluster, topic and client."""
-        columns = [c for c in ("cluster", "topic", "client_id", "group") if c in frame.columns]
+        columns = [c for c in PLACE if c in frame.columns]
         if not columns:
             return pd.Series(self._limit_at({}, name), index=frame.index, dtype="float64")
         found: dict[tuple[Any, ...], float] = {}
@@ -74,14 +74,7 @@ class DomainExpectation(BatchExpectation):
         return pd.Series(values, index=frame.index, dtype="float64")
 
     def _limit_at(self, place: dict[str, Any], name: str) -> float:
-        for rule in self.limits:
-            if name in rule and all(
-                fnmatchcase(str(place.get(column) or ""), glob)
-                for column, glob in rule.items()
-                if column in ("cluster", "topic", "client_id", "group")
-            ):
-                return float(rule[name])
-        return self.thresholds[name]
+        return limit_at(self.limits, place, name, self.thresholds[name])
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
         """What is wrong in *frame*; nothing where all is well."""

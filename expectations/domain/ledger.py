@@ -56,7 +56,7 @@ class _LedgerExpectation(DomainExpectation):
         ]
 
 
-class ExpectBooksToBalance(_LedgerExpectation):
+class ExpectLedgerBalances(_LedgerExpectation):
     """What was sent is the sum of what became of it, for every session, topic and group."""
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
@@ -127,7 +127,7 @@ class ExpectOrderWherePromised(_PromiseKept):
     cause: ClassVar[str] = "order_broken"
 
 
-class ExpectRestartsToRedeliverFew(_LedgerExpectation):
+class ExpectRedeliveriesWithinBounds(_LedgerExpectation):
     """A rolling restart makes a group read again at most so many records of a topic."""
 
     thresholds: ClassVar[dict[str, float]] = {"redelivered": 1000}

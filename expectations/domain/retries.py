@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
+from acktrail.retries.state import DEFAULTS, RUNNING_OUT, BudgetState, Thresholds, state_of
 from expectations.domain.expectation import (
     DomainExpectation,
     failure,
@@ -17,46 +20,43 @@ from expectations.domain.expectation import (
     texts,
 )
 
-SHARE = 0.75
-"""A budget of time is critical only once a quarter of it is gone, however short it is."""
-
+_DECIDES = (
+    *("opened_at", "quiet_at", "attempts_left", "delivery_timeout_ms", "exhausts_at_earliest"),
+    *("exhausts_at_latest", "exhausted_by", "ended_at", "ended_by"),
+)
 _KEY = ("cluster", "host", "client_id", "topic", "partition", "opened_at", "chain")
 
 
-class ExpectRetriesNotAboutToRunOut(DomainExpectation):
+class ExpectRetryBudgetLeft(DomainExpectation):
     """No batch is within reach of its last attempt or of its delivery timeout.
 
     A chain counts while it can still be saved: it has not ended, its budget has not surely run
     out, and it has not gone quiet. The warning is cut to three quarters of a short budget of time.
     """
 
-    thresholds: ClassVar[dict[str, float]] = {"attempts_left": 1, "retry_warning_s": 85}
+    thresholds: ClassVar[dict[str, float]] = asdict(DEFAULTS)
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
         """One finding for each topic and error that burns budgets there."""
-        close = frame[self._running_out(frame)]
+        close = self._critical(frame)
         close = close.assign(error=close["error"].fillna("unknown error"))
         return [
             self._finding(str(cluster), str(topic), str(error), chains)
             for (cluster, topic, error), chains in close.groupby(["cluster", "topic", "error"])
         ]
 
-    def _running_out(self, frame: pd.DataFrame) -> pd.Series:
-        now = pd.Timestamp(self.asked_at)
-        ended = frame["ended_at"].notna() & (frame["ended_at"] <= now)
-        over = frame["exhausts_at_latest"].notna() & (frame["exhausts_at_latest"] <= now)
-        burning = (frame["opened_at"] <= now) & (frame["quiet_at"] > now) & ~ended & ~over
-        seconds = self.limit(frame, "retry_warning_s")
-        short = frame["delivery_timeout_ms"].astype("float64") * SHARE / 1000
-        by_time = (frame["exhausted_by"] != "attempts") & (short < seconds)
-        warning = pd.to_timedelta(seconds.mask(by_time, short), unit="s")
-        soon = frame["exhausts_at_earliest"].notna() & (
-            frame["exhausts_at_earliest"] - warning <= now
-        )
-        few = frame["attempts_left"].notna() & (
-            frame["attempts_left"] <= self.limit(frame, "attempts_left")
-        )
-        return burning & (soon | few)
+    def _critical(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The chains that are critical; one without the times its contract requires is not."""
+        now = self.asked_at
+        opened = frame[(frame["opened_at"] <= now) & frame["quiet_at"].notna()]
+        columns = opened[list(_DECIDES)].astype(object)
+        chains: Iterable[Any] = columns.where(columns.notna(), None).itertuples(index=False)
+        limits = zip(*(self.limit(opened, name) for name in self.thresholds), strict=True)
+        critical = [
+            state_of(chain, now, Thresholds(*limit)) is BudgetState.CRITICAL
+            for chain, limit in zip(chains, limits, strict=True)
+        ]
+        return opened[pd.Series(critical, index=opened.index, dtype=bool)]
 
     def _finding(self, cluster: str, topic: str, error: str, chains: pd.DataFrame) -> Finding:
         clients = texts(chains["client_id"])
@@ -67,7 +67,7 @@ class ExpectRetriesNotAboutToRunOut(DomainExpectation):
             cluster=cluster,
             topic=topic,
             group="",
-            state="retries_running_out",
+            state=RUNNING_OUT,
             cause=error,
             starts_at=instant(chains["opened_at"].min(), self.asked_at),
             ends_at=None,

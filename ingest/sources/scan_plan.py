@@ -14,12 +14,11 @@ import numpy as np
 
 from acktrail.audit.wire import BLOCK_IDS, Report, bitmap_of, decode_runs, report_of_row
 from acktrail.contracts.vocabulary import Tier
+from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS, REPLICA_LAG_MS
 
 _SEEN = (Tier.IN_LOG, Tier.DELIVERED)
 _UNPLACED = (Tier.ACKED_NO_OFFSET, Tier.INDETERMINATE, Tier.SENT_UNACKED, Tier.SENT, Tier.FAILED)
 _DELIVERY_TIMEOUTS = ("delivery.timeout.ms", "message.timeout.ms")
-_DELIVERY_TIMEOUT_MS = 120_000
-_REPLICA_LAG_MS = 30_000
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -82,7 +81,7 @@ def suspects(
             for first, last in _missing_offsets(report, block) if due <= now_ms else ():
                 begin = min(first - margin, report.first_offset or 0)
                 found[topic, report.partition].append(Suspect(max(0, begin), last + margin, due))
-        patience = got.patience.get(session, _DELIVERY_TIMEOUT_MS) + _REPLICA_LAG_MS
+        patience = got.patience.get(session, DELIVERY_TIMEOUT_MS) + REPLICA_LAG_MS
         for report in block.unplaced:
             due = _told_at(report) + max(settle_ms, patience)
             if due > now_ms or not _is_missing(report, block):

@@ -10,14 +10,15 @@ from pyspark.sql import DataFrame
 
 from acktrail.aliases import Aliases, named_session
 from acktrail.audit.bitmaps import union
-from acktrail.audit.block import PRODUCER_TIERS, Block, Placed
+from acktrail.audit.block import Block, Placed
 from acktrail.audit.block_account import account_block, fields_of
 from acktrail.audit.parts import part_of
 from acktrail.audit.topic_evidence import SessionEvidence, TopicEvidence
 from acktrail.audit.wire import bucket_of
+from acktrail.audit.wire.identity import BLOCK_IDS
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.gold import DELIVERY_LEDGER
-from acktrail.contracts.vocabulary import Tier
+from acktrail.contracts.vocabulary import PRODUCER_TIERS, Tier
 from pipelines.arrow_rows import Row, by_key, rows_of
 from pipelines.gold.ledger_evidence import topic_of
 from pipelines.gold.ledger_rows import evidence_rows, in_buckets
@@ -26,7 +27,6 @@ from pipelines.spark_schema import loose
 
 _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(DELIVERY_LEDGER)])
 _INSTANTS = {"first_at": "first_ms", "last_at": "last_ms", "settles_at": "settles_ms"}
-_BLOCK_IDS = 1 << 15
 _NAMED = ("client_id", "host")
 _TOLD = (
     *("client_id", "host", "acks", "retries", "delivery.timeout.ms", "message.timeout.ms"),
@@ -99,7 +99,7 @@ def _judged(
     last = max(blocks)
     for number in range(bucket << 6, last + 1):
         found = blocks.get(number, Block(number, {}))
-        implied = _BLOCK_IDS if number < last or goes_on else found.top()
+        implied = BLOCK_IDS if number < last or goes_on else found.top()
         for account in account_block(Block(number, found.tiers, implied), topic, session):
             yield account | {"block": number}
 

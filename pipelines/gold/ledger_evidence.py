@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acktrail.audit.topic_evidence import (
-    DEFAULT_REPLICA_LAG_MS,
     Consumed,
     GroupCommit,
     GroupEvidence,
@@ -14,6 +13,7 @@ from acktrail.audit.topic_evidence import (
     StateAt,
     TopicEvidence,
 )
+from acktrail.kafka_defaults import REPLICA_LAG_MS
 from pipelines.arrow_rows import Row
 
 
@@ -23,7 +23,7 @@ def topic_of(rows: Iterable[Row]) -> TopicEvidence:
     states: dict[int, set[StateAt]] = {}
     consumed: dict[str, dict[int, list[tuple[int, Consumed]]]] = {}
     commits: dict[str, dict[int, set[GroupCommit]]] = {}
-    compacted, lag = False, DEFAULT_REPLICA_LAG_MS
+    compacted, lag = False, REPLICA_LAG_MS
     for row in rows:
         kind, partition = row["kind"], row["partition"]
         if kind == "scanned":

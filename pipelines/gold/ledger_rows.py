@@ -12,10 +12,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from acktrail.audit.block import PRODUCER_TIERS
 from acktrail.audit.block_account import HOUR_MS
 from acktrail.contracts.silver import AUDIT_BLOCKS
-from acktrail.contracts.vocabulary import Tier
+from acktrail.contracts.vocabulary import PRODUCER_TIERS, Tier
 from pipelines.silver.audit_parts import OFFSETS
 from pipelines.spark_schema import spark_type
 

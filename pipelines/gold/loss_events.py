@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from acktrail.audit.block_account import LOG, Finding, finding_of
+from acktrail.audit.block_account import LOG, StateRange, finding_of
 from acktrail.audit.causes import LOSSES, WINDOW_MS, Fact, Loss, cause_of
 from acktrail.audit.reasons import with_ground
 from acktrail.contracts.arrow import schema
@@ -124,7 +124,7 @@ class Facts:
         self._all = sorted(found.values(), key=lambda f: (f.at_ms or 0, f.key))
         self._times = [f.at_ms or 0 for f in self._all]
 
-    def near(self, finding: Finding) -> list[Fact]:
+    def near(self, finding: StateRange) -> list[Fact]:
         """Facts within the window of *finding*; all where it has no time."""
         if finding.first_ms is None or finding.last_ms is None:
             return self._all
@@ -188,14 +188,14 @@ def _losses(accounts: list[Row], facts: Facts) -> Iterator[dict[str, Any]]:
         }
 
 
-def _belongs(finding: Finding, group: str) -> bool:
+def _belongs(finding: StateRange, group: str) -> bool:
     """What the log lost is told once, for the log; what a group missed, for the group."""
     return finding.state in (LOSSES if group == LOG else _OF_GROUPS)
 
 
-def merge(findings: Iterable[Finding]) -> Iterator[Finding]:
+def merge(findings: Iterable[StateRange]) -> Iterator[StateRange]:
     """Ranges that follow each other and are alike in all but their ids, as one."""
-    kept: Finding | None = None
+    kept: StateRange | None = None
     for finding in sorted(findings, key=lambda f: f.first_seq):
         if kept is not None and _follows(kept, finding):
             kept = replace(
@@ -214,7 +214,7 @@ def merge(findings: Iterable[Finding]) -> Iterator[Finding]:
         yield kept
 
 
-def _follows(before: Finding, after: Finding) -> bool:
+def _follows(before: StateRange, after: StateRange) -> bool:
     alike = ("state", "reason", "partition", "told", "acked", "error")
     same = all(getattr(before, n) == getattr(after, n) for n in alike)
     return same and after.first_seq == before.last_seq + 1

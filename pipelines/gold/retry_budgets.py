@@ -21,7 +21,7 @@ from acktrail.contracts.arrow import rows as arrow_rows
 from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
-from acktrail.retries.audited_chains import PRODUCER_TIERS
+from acktrail.retries.audited_chains import SESSION_TIERS
 from acktrail.retries.client_budgets import (
     AUDIT,
     CONFIG,
@@ -119,7 +119,7 @@ _CONFIG = {
     "origin": _FILE,
     "settings": f"map_filter(map({_PAIRS}), (name, value) -> value IS NOT NULL)",
 }
-_TIERS = ", ".join(sorted(repr(tier.value) for tier in PRODUCER_TIERS))
+_TIERS = ", ".join(sorted(repr(tier.value) for tier in SESSION_TIERS))
 _PRODUCERS = f"session <> '' AND tier IN ({_TIERS})"
 _BEAT = "tier = 'heartbeat'"
 _SESSION = "concat_ws('\\n', cluster, session)"

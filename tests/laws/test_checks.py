@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from acktrail.contracts import TABLES
+from acktrail.policy import read_policy
+from acktrail.policy.renamed import RENAMED
 from expectations.ask import check_names, thresholds
 from expectations.from_contract import structural
 from expectations.own_suites import read_own_suites
 from expectations.page import table_of_checks
-from expectations.policy import read_policy
 from expectations.suites import SUITES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,7 +45,15 @@ def test_every_check_has_a_runbook(name):
 
 def test_no_runbook_is_about_nothing():
     pages = {path.stem for path in (DOCS / "runbooks").glob("*.md")}
-    assert pages == set(check_names(SUITES))
+    assert pages == {*check_names(SUITES), *RENAMED}
+
+
+@pytest.mark.parametrize("former", RENAMED)
+def test_a_former_name_has_a_page_that_points_to_the_check(former):
+    current = RENAMED[former]
+    assert f"({current}.md)" in (DOCS / "runbooks" / f"{former}.md").read_text()
+    assert current in check_names(SUITES)
+    assert former not in check_names(SUITES)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +14,7 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import RUNS
 from acktrail.errors import UsageError
 from acktrail.lake import Lake
+from acktrail.policy.renamed import RENAMED
 from pipelines import adhoc
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -170,3 +173,15 @@ def test_columns_of_one_name_keep_their_values(spark: SparkSession, lake: Lake) 
         {"a": 0, "A": 3, "a (2)": 7},
         {"a": 1, "A": 9, "a (2)": 7},
     ]
+
+
+def test_results_and_alerts_under_former_names_are_read_under_the_current_ones(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    before = Path(__file__).parents[1] / "golden" / "before_rename" / "lake"
+    shutil.copytree(before, tmp_path / "lake")
+    for table in ("check_results", "alerts"):
+        text = f"SELECT DISTINCT check FROM {table}"
+        found = {row[0] for row in adhoc.query(spark, Lake(tmp_path / "lake"), text).collect()}
+        assert set(RENAMED.values()) <= found
+        assert not set(RENAMED) & found

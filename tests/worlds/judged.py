@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acktrail.audit.block_account import Finding, finding_of
+from acktrail.audit.block_account import StateRange, finding_of
 from acktrail.audit.parts import Part, fields_of, newest
 from acktrail.audit.wire.identity import BLOCK_BITS
 from acktrail.contracts.vocabulary import Tier
@@ -98,9 +98,9 @@ def jumped_over(evidence: Evidence, session: str) -> set[tuple[str, int]]:
     }
 
 
-def findings_of(account: dict) -> list[Finding]:
+def findings_of(account: dict) -> list[StateRange]:
     """The findings of an account, fresh from the rules or read from the ledger."""
-    return [f if isinstance(f, Finding) else finding_of(f) for f in account["findings"]]
+    return [f if isinstance(f, StateRange) else finding_of(f) for f in account["findings"]]
 
 
 def states_of(account: dict) -> dict[int, str]:

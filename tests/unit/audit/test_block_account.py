@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acktrail.aliases import Aliases
-from acktrail.audit.block_account import Finding
+from acktrail.audit.block_account import StateRange
 from acktrail.audit.incidents import group_losses, incident_row
 from acktrail.audit.intervals import Coverage
 from acktrail.audit.parts import Part, fields_of, newest, part_of
@@ -140,7 +140,7 @@ def finding(first, last, **more):
         "partition": None, "first_offset": None, "last_offset": None, "first_ms": 5, "last_ms": 9,
         "told": True, "acked": False,
     }  # fmt: skip
-    return Finding(first, last, **{**base, **given_})
+    return StateRange(first, last, **{**base, **given_})
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from acktrail.audit.block_account import Finding
+from acktrail.audit.block_account import StateRange
 from acktrail.audit.causes import LOSSES, RULES, WINDOW_MS, Fact, Loss, cause_of
 from acktrail.audit.reasons import CLAUSES, Reason
 from acktrail.contracts.vocabulary import Cause, Confidence, State
 
 AT = 1_800_000_000_000
-LOST = Finding(
+LOST = StateRange(
     600, 803, "lost_after_ack", "scanned_past", 0, 600, 803, AT, AT + 1_000, False, True, ""
 )
 TOLD = replace(LOST, state="rejected", reason="told", partition=None, told=True, acked=False,

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acktrail.cli import main
+from acktrail.policy import read_policy
 from acktrail.settings import Settings, load
 from acktrail.settings.sources import (
     ClusterStateSource,
@@ -24,7 +25,6 @@ from acktrail.settings.sources import (
     PrometheusSource,
     ScrapeSource,
 )
-from expectations.policy import read_policy
 
 ROOT = Path(__file__).parents[3]
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1).filter(

@@ -17,10 +17,10 @@ from acktrail.contracts.runs import RUNS
 from acktrail.contracts.silver import CLIENT_CONFIGS
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.lake import Lake
+from acktrail.policy import KINDS, Policy
 from expectations.ask import ask
 from expectations.domain.expectation import FRAME
 from expectations.from_contract import structural
-from expectations.policy import KINDS, Policy
 from expectations.suite import Question
 from expectations.suites import SUITES
 from expectations.validate import Asked, bound

@@ -69,15 +69,15 @@ def test_an_incident_that_begins_after_the_time_asked_about_is_not_told():
 BLOCK = {"session": "s", "topic": "t", "client_id": "c"}
 LEDGER = {
     # case: expectation, records, promises -> findings
-    "balanced": (ledger.ExpectBooksToBalance, [{"residual": 0}], {}, []),
+    "balanced": (ledger.ExpectLedgerBalances, [{"residual": 0}], {}, []),
     "too few": (
-        ledger.ExpectBooksToBalance,
+        ledger.ExpectLedgerBalances,
         [{"residual": 2}],
         {},
         ["books_do_not_balance:residual"],
     ),
     "too many": (
-        ledger.ExpectBooksToBalance,
+        ledger.ExpectLedgerBalances,
         [{"residual": -1}],
         {},
         ["books_do_not_balance:residual"],
@@ -125,19 +125,19 @@ LEDGER = {
         [],
     ),
     "redeliveries below the bound": (
-        ledger.ExpectRestartsToRedeliverFew,
+        ledger.ExpectRedeliveriesWithinBounds,
         [{"redelivered": 999}],
         {},
         [],
     ),
     "redeliveries above it together": (
-        ledger.ExpectRestartsToRedeliverFew,
+        ledger.ExpectRedeliveriesWithinBounds,
         [{"redelivered": 999, "block": 0}, {"redelivered": 2, "block": 1}],
         {},
         ["redelivered:restart"],
     ),
     "two groups are apart": (
-        ledger.ExpectRestartsToRedeliverFew,
+        ledger.ExpectRedeliveriesWithinBounds,
         [{"redelivered": 999, "group": "a"}, {"redelivered": 2, "group": "b"}],
         {},
         [],

@@ -9,7 +9,7 @@ import pytest
 from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.errors import ConfigError
-from expectations.policy import Policy, read_policy
+from acktrail.policy import Policy, read_policy
 
 CHECKS = ["no_loss_after_ack", "retry_rate_within_bounds"]
 THRESHOLDS = {"retry_rate_per_s": 1.0}

@@ -8,7 +8,7 @@ from gold_rows import NOW, ago, budget
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
-from expectations.domain.retries import ExpectRetriesNotAboutToRunOut
+from expectations.domain.retries import ExpectRetryBudgetLeft
 
 NO_TIME = {"exhausts_at_earliest": None, "exhausts_at_latest": None}
 CASES = {
@@ -42,13 +42,13 @@ def frame(*records):
 @pytest.mark.parametrize("case", CASES)
 def test_a_chain_warns_while_it_can_still_be_saved(case):
     facts, warns = CASES[case]
-    expectation = ExpectRetriesNotAboutToRunOut(as_of=NOW.isoformat())
+    expectation = ExpectRetryBudgetLeft(as_of=NOW.isoformat())
     assert bool(expectation.findings(frame(budget(**facts)))) is warns
 
 
 def test_many_batches_on_one_error_are_one_finding_with_all_their_keys():
     chains = [budget(partition=p, client_id=f"c{p % 3}") for p in range(70)]
-    (found,) = ExpectRetriesNotAboutToRunOut(as_of=NOW.isoformat()).findings(frame(*chains))
+    (found,) = ExpectRetryBudgetLeft(as_of=NOW.isoformat()).findings(frame(*chains))
     assert (found.count, len(found.keys), found.clients) == (70, 50, ("c0", "c1", "c2"))
     assert found.starts_at == ago(80)
     assert "in 30 s" in found.because
@@ -56,11 +56,11 @@ def test_many_batches_on_one_error_are_one_finding_with_all_their_keys():
 
 def test_a_topic_may_have_its_own_threshold():
     strict = ({"topic": "pay*", "retry_warning_s": 10.0}, {"retry_warning_s": 85.0})
-    expectation = ExpectRetriesNotAboutToRunOut(as_of=NOW.isoformat(), limits=strict)
+    expectation = ExpectRetryBudgetLeft(as_of=NOW.isoformat(), limits=strict)
     found = expectation.findings(frame(budget(), budget(topic="orders")))
     assert [f.topic for f in found] == ["orders"]
 
 
 def test_no_rows_are_no_findings():
-    assert ExpectRetriesNotAboutToRunOut(as_of=NOW.isoformat()).findings(frame()) == []
+    assert ExpectRetryBudgetLeft(as_of=NOW.isoformat()).findings(frame()) == []
     assert isinstance(frame(), pd.DataFrame)

@@ -109,9 +109,9 @@ def test_a_lake_with_everything_wrong_says_what_and_whom_and_where_to_read(lake,
     results = by_check(ask(lake, NOW, chosen, RUNBOOKS, docs=tmp_path / "docs"))
     failed = {name for name, r in results.items() if r.outcome is Outcome.FAIL}
     assert failed == {
-        "retries_not_about_to_run_out",
+        "retry_budget_left",
         "no_loss_after_ack",
-        "books_to_balance",
+        "ledger_balances",
         "error_rate_within_bounds",
     }
     loss = results["no_loss_after_ack"].findings[0]
@@ -158,7 +158,7 @@ def test_a_gap_in_the_evidence_makes_what_passed_undecided_and_what_failed_stay(
     assert results["no_loss_after_ack"].outcome is Outcome.FAIL
     assert results["no_unaccounted_message"].outcome is Outcome.UNDECIDED
     assert results["evidence_complete_and_fresh"].outcome is Outcome.FAIL
-    assert results["retries_not_about_to_run_out"].outcome is Outcome.FAIL
+    assert results["retry_budget_left"].outcome is Outcome.FAIL
 
 
 def test_a_table_that_breaks_its_contract_fails(lake):
@@ -179,11 +179,11 @@ def test_maintenance_mutes_what_is_expected_and_never_a_loss(lake, tmp_path):
         """,
     )
     results = by_check(ask(lake, NOW, chosen, RUNBOOKS))
-    assert results["retries_not_about_to_run_out"].outcome is Outcome.PASS
-    assert results["retries_not_about_to_run_out"].findings[0].muted_by == "rolling restart"
+    assert results["retry_budget_left"].outcome is Outcome.PASS
+    assert results["retry_budget_left"].findings[0].muted_by == "rolling restart"
     assert results["error_rate_within_bounds"].outcome is Outcome.PASS
     assert results["no_loss_after_ack"].outcome is Outcome.FAIL
-    assert results["books_to_balance"].outcome is Outcome.FAIL
+    assert results["ledger_balances"].outcome is Outcome.FAIL
 
 
 def test_a_check_that_raises_is_reported_and_silences_no_other(lake, monkeypatch):
@@ -201,8 +201,8 @@ def test_a_check_that_raises_is_reported_and_silences_no_other(lake, monkeypatch
     assert (finding.state, finding.cause) == (NOT_EVALUATED, "no_loss_after_ack")
     assert finding.grade is Grade.FAIL, "somebody is paged: losses would go unseen"
     assert "no_loss_after_ack raised KeyError: 'cluster'" in finding.because
-    assert results["retries_not_about_to_run_out"].outcome is Outcome.FAIL
-    assert results["books_to_balance"].outcome is Outcome.FAIL
+    assert results["retry_budget_left"].outcome is Outcome.FAIL
+    assert results["ledger_balances"].outcome is Outcome.FAIL
 
 
 def test_nothing_mutes_a_check_that_raises(lake, tmp_path, monkeypatch):
@@ -227,7 +227,7 @@ def test_a_table_that_cannot_be_read_is_reported_and_silences_no_other(lake, tab
     assert all(
         r.failed and f"{table.name} could not be read" in r.findings[0].because for r in broken
     )
-    assert by_check(results)["retries_not_about_to_run_out"].outcome is Outcome.FAIL
+    assert by_check(results)["retry_budget_left"].outcome is Outcome.FAIL
     # Without coverage nobody knows of gaps, so nothing passes.
     unknown = {f.cause for f in by_check(results)["no_unaccounted_message"].findings}
     assert unknown == {table.name}
@@ -243,7 +243,7 @@ def test_evidence_that_waits_for_a_run_makes_what_would_pass_undecided(lake):
     assert results["no_non_retriable_error"].outcome is Outcome.UNDECIDED
     (finding,) = results["no_non_retriable_error"].findings
     assert "1,205 rows of log_records" in finding.because
-    assert results["retries_not_about_to_run_out"].outcome is Outcome.FAIL, "found all the same"
+    assert results["retry_budget_left"].outcome is Outcome.FAIL, "found all the same"
     assert results["no_unaccounted_message"].outcome is Outcome.PASS, "logs do not decide it"
     fresh = results["evidence_complete_and_fresh"]
     assert fresh.outcome is Outcome.UNDECIDED, "the source is not quiet: its evidence waits"
@@ -286,13 +286,13 @@ def test_what_was_collected_before_the_window_decides_nothing_in_it(lake, case):
     assert results["no_loss_after_ack"].outcome is Outcome.UNDECIDED
     assert results["evidence_complete_and_fresh"].outcome is Outcome.UNDECIDED
     expected = Outcome.UNDECIDED if blind else Outcome.PASS
-    assert results["retries_not_about_to_run_out"].outcome is expected
+    assert results["retry_budget_left"].outcome is expected
 
 
 def test_a_log_that_is_read_and_never_had_a_line_is_collected(lake):
     write(lake, METRIC_SAMPLES, row(METRIC_SAMPLES))
     write(lake, RETRY_BUDGETS)
-    name = "retries_not_about_to_run_out"
+    name = "retry_budget_left"
     assert by_check(ask(lake, NOW, None, RUNBOOKS))[name].outcome is Outcome.UNDECIDED
     write(lake, SOURCE_STATES, row(SOURCE_STATES, day="2026-01-31", **READ, state="up"))
     assert by_check(ask(lake, NOW, None, RUNBOOKS))[name].outcome is Outcome.PASS

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from acktrail.logs.configs import HIDDEN, MAX_RETRIES, producer_settings, read_block
+from acktrail.kafka_defaults import RETRIES
+from acktrail.logs.configs import HIDDEN, producer_settings, read_block
 from acktrail.logs.event import Event
 from acktrail.logs.reader import read_record
 
@@ -48,7 +49,7 @@ def test_defaults_are_filled_in_by_version():
     assert producer_settings({}, "3.9.0").retry_backoff_max_ms == 1000
     assert producer_settings({}, "3.6.2").retry_backoff_max_ms is None
     assert producer_settings({}, "2.0.1").delivery_timeout_ms is None
-    assert producer_settings({}, "2.1.0").retries == MAX_RETRIES
+    assert producer_settings({}, "2.1.0").retries == RETRIES
 
 
 def test_a_delivery_timeout_below_its_parts_is_raised():

@@ -6,15 +6,16 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from acktrail.kafka_defaults import RETRIES
 from acktrail.retries.backoff import backoff
 from acktrail.retries.error_counter import CounterSample
-from acktrail.retries.signs import INFINITE_RETRIES, RetrySettings, Sign
+from acktrail.retries.signs import RetrySettings, Sign
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DEFAULTS = RetrySettings(
     known_from="config",
     since=NOON - timedelta(hours=1),
-    retries=INFINITE_RETRIES,
+    retries=RETRIES,
     delivery_timeout_ms=120_000,
     request_timeout_ms=30_000,
     linger_ms=5,
@@ -24,7 +25,7 @@ DEFAULTS = RetrySettings(
 )
 FIVE = RetrySettings(**{**DEFAULTS.__dict__, "retries": 5, "retry_backoff_ms": 500})
 NO_TIMEOUT = replace(FIVE, delivery_timeout_ms=None)
-MAX = INFINITE_RETRIES
+MAX = RETRIES
 
 
 def at(second: float) -> datetime:

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acktrail.retries.backoff import backoffs
-from acktrail.retries.budget import Budget, BudgetState, budgets_of, critical_at, state_of, urgency
+from acktrail.retries.budget import Budget, budgets_of
 from acktrail.retries.error_counter import CounterSample
 from acktrail.retries.signs import RetrySettings, Sign
+from acktrail.retries.state import BudgetState, critical_at, state_of, urgency
 from tests.unit.retries.retry_lines import (
     DEFAULTS,
     FIVE,

@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 
 from acktrail.retries.audited_chains import Audits
-from acktrail.retries.budget import BudgetState, budgets_of, state_of
+from acktrail.retries.budget import budgets_of
 from acktrail.retries.error_counter import CounterSample
 from acktrail.retries.signs import Sign
+from acktrail.retries.state import BudgetState, state_of
 from tests.unit.retries.audited import Message, seen, verifiable
 from tests.unit.retries.retry_lines import (
     DEFAULTS,

@@ -91,11 +91,6 @@ def test_burn_over_five_minutes_and_an_hour(case: str) -> None:
             assert found.measured_s == pytest.approx(wanted.measured_s)
 
 
-def test_it_rises_where_it_burns_faster_now() -> None:
-    assert rates(BURN["all of both windows"][0], AS_OF).rising
-    assert not rates([], AS_OF).rising
-
-
 def test_a_front_is_joined_with_its_own_broker_and_clients_only() -> None:
     measured = Measured(
         clients=[

@@ -26,7 +26,7 @@ from pipelines.migrations import CONVERTERS, migrate
 from tests.worlds import former_lake
 from tests.worlds.former_lake import answers_now, answers_then
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FORMER = {AUDIT_BLOCKS.name: "parts", DELIVERY_LEDGER.name: "findings"}
 
 

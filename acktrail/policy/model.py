@@ -1,4 +1,4 @@
-"""The policy file: thresholds, owners and maintenance windows, in YAML a user edits."""
+"""What a team decides about checks: thresholds, owners and maintenance windows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Grade
 from acktrail.errors import ConfigError
-from acktrail.settings.problems import problem_lines
+from acktrail.policy.renamed import RENAMED, names_of
 from acktrail.settings.values import Zone
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -41,6 +40,34 @@ Kind = Literal["logs", "metrics", "audits"]
 """Evidence that an installation may do without."""
 KINDS: tuple[str, ...] = get_args(Kind)
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+class Finding(Protocol):
+    """What the policy needs to know of a finding: its check and its place."""
+
+    @property
+    def check(self) -> str:
+        """Name of the check."""
+
+    @property
+    def cluster(self) -> str:
+        """Empty where it is about the lake."""
+
+    @property
+    def topic(self) -> str:
+        """Empty for all."""
+
+    @property
+    def group(self) -> str:
+        """Consumer group; empty for none."""
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Client ids."""
+
+    @property
+    def loss(self) -> bool:
+        """Whether messages are gone."""
 
 
 class _Strict(BaseModel):
@@ -146,7 +173,7 @@ class Policy(_Strict):
     owners: tuple[OwnerRule, ...] = ()
     thresholds: tuple[ThresholdRule, ...] = ()
     grades: dict[str, Grade] = Field(default_factory=dict)
-    """Another grade for a check."""
+    """Another grade for a check, by its current or a former name; see `grade_of`."""
     maintenance: tuple[Maintenance, ...] = ()
     not_collected: tuple[Kind, ...] = ()
     """Evidence this installation does without: checks on it are undecided, and nobody is told."""
@@ -159,6 +186,35 @@ class Policy(_Strict):
             if rule.holds_for(finding):
                 return rule.owner
         return self.default_owner
+
+    def grade_of(self, check: str, otherwise: Grade) -> Grade:
+        """The grade of *check*; *otherwise* where no rule changes it."""
+        given = [self.grades[name] for name in names_of(check) if name in self.grades]
+        return given[0] if given else otherwise
+
+    def notes(self) -> list[str]:
+        """One sentence for each rule that a renamed check makes stale, or wider than it was."""
+        stale = [("grades", name) for name in self.grades]
+        found = []
+        for number, window in enumerate(self.maintenance):
+            where = f"maintenance.{number}"
+            stale += [(where, glob) for glob in window.checks]
+            found += [
+                f"{where}: the check {former} is now called {current}, which {glob} matches too. "
+                f"Add {current} to `checks` if the window is to mute it; else name the others."
+                for former, current in RENAMED.items()
+                for glob in window.checks
+                if fnmatchcase(current, glob)
+                and current not in window.checks
+                and not _any(window.checks, (former,))
+            ]
+        found += [
+            f"{where}: the check {former} is now called {current}. Use the new name."
+            for where, glob in stale
+            for former, current in RENAMED.items()
+            if fnmatchcase(former, glob) and not fnmatchcase(current, glob)
+        ]
+        return found
 
     def limits(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """The rules for the thresholds *names*, as an expectation takes them."""
@@ -181,7 +237,7 @@ class Policy(_Strict):
         if finding.loss:
             return ""
         for window in self.maintenance:
-            named = _any(window.checks, (finding.check,))
+            named = _any(window.checks, names_of(finding.check))
             if named and window.is_on(at) and window.holds_for(finding):
                 return window.name
         return ""
@@ -190,6 +246,7 @@ class Policy(_Strict):
         self, path: Path | None, checks: Sequence[str], thresholds: Mapping[str, float]
     ) -> None:
         """ConfigError where a rule names a check or a threshold that does not exist."""
+        known = [name for check in checks for name in names_of(check)]
         wrong = [
             f"  thresholds.{number}: there is no threshold {name}"
             for number, rule in enumerate(self.thresholds)
@@ -200,9 +257,9 @@ class Policy(_Strict):
             f"  maintenance.{number}: no check is called {glob}"
             for number, window in enumerate(self.maintenance)
             for glob in window.checks
-            if not any(fnmatchcase(check, glob) for check in checks)
+            if not any(fnmatchcase(check, glob) for check in known)
         ]
-        wrong += [f"  grades: no check is called {n}" for n in self.grades if n not in checks]
+        wrong += [f"  grades: no check is called {n}" for n in self.grades if n not in known]
         if wrong:
             raise ConfigError(
                 f"{path}: the policy is wrong:\n" + "\n".join(wrong) + "\n"
@@ -223,24 +280,3 @@ def _places(rule: _Place) -> list[dict[str, str]]:
         if globs:
             places = [{**place, column: glob} for place in places for glob in globs]
     return places
-
-
-def read_policy(path: Path | None) -> Policy:
-    """The policy in *path*; the default one for None."""
-    if path is None:
-        return Policy()
-    import yaml
-
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except FileNotFoundError:
-        raise ConfigError(f"The policy file {path} does not exist.") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} is not readable YAML: {error}") from None
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{path} must hold settings (`owners:`, `thresholds:` ...), not a list.")
-    try:
-        return Policy.model_validate(raw)
-    except ValidationError as error:
-        lines = "\n".join(f"  {line}" for line in problem_lines(error, Policy))
-        raise ConfigError(f"{path}: the policy is wrong:\n{lines}") from None
