@@ -76,8 +76,8 @@ def command(
     """
     from acktrail.answers.budgets import look_back, read_budgets, read_fronts
     from acktrail.answers.retry_scope import missing_evidence, require_retry_evidence
-    from acktrail.cli.fleet_output import write_fleet
     from acktrail.policy import read_policy
+    from acktrail.terminal.fleet_lines import write_fleet
 
     named = policy or loaded.settings.alerts.policy
     decided = read_policy(Path(named) if named else None)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acktrail.cli.check_output import WIDTH, text_lines
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.errors import ChecksFailed
 from acktrail.settings import Loaded
+from acktrail.terminal.check_lines import WIDTH, text_lines
 from acktrail.terminal.options import as_of_option, format_option, lake_to_keep, settings_options
 from acktrail.terminal.output import write_rows
 

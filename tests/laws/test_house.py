@@ -14,7 +14,7 @@ import click
 import pytest
 
 from acktrail import errors
-from acktrail.cli import main
+from acktrail.cli import COMMANDS, main
 from acktrail.contracts import TABLES, Table, tables_page
 from pipelines.registry import JOBS
 
@@ -109,12 +109,17 @@ IMPORTS = [
 )
 def test_what_starts_fast_imports_little(words: list[str], unwanted: set[str]) -> None:
     code = (
-        "import sys\nfrom acktrail.cli import main\n"
+        "import sys\nfrom acktrail.cli import COMMANDS, main\n"
         f"try:\n    main({words!r})\nexcept SystemExit:\n    pass\n"
         "print(' '.join(sys.modules), file=sys.stderr)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(ended.stderr.split()) & unwanted
+
+
+def test_the_command_line_is_one_file_per_command() -> None:
+    files = {path.stem for path in (ROOT / "acktrail/cli").glob("*.py")} - {"__init__"}
+    assert files == set(COMMANDS)
 
 
 STEPS = re.findall(r"\[`([\w./]+)`\]\((?!docs)([\w/.]+)\)", (ROOT / "ARCHITECTURE.md").read_text())

@@ -13,7 +13,6 @@ from deltalake import write_deltalake
 
 from acktrail.answers.budgets import look_back
 from acktrail.cli import main
-from acktrail.cli.fleet_output import _both
 from acktrail.cli.run import job_options
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
@@ -24,6 +23,7 @@ from acktrail.retries.budget import budgets_of
 from acktrail.retries.burn import Rate, Rates
 from acktrail.retries.signs import RetrySettings, Sign
 from acktrail.settings import load
+from acktrail.terminal.fleet_lines import _both
 from acktrail.window import hour_of
 from tests.unit.retries.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
 

@@ -12,7 +12,6 @@ from gold_rows import NOW, ago, budget, row, write
 
 from acktrail.alerts.finding import NOT_EVALUATED
 from acktrail.answers.pending import PendingEvidence
-from acktrail.cli.check_output import text_lines
 from acktrail.contracts.bronze import AUDIT_REPORTS, METRIC_SAMPLES
 from acktrail.contracts.gold import (
     DELIVERY_LEDGER,
@@ -25,6 +24,7 @@ from acktrail.contracts.silver import CLIENT_CONFIGS, PRODUCER_EVENTS
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
+from acktrail.terminal.check_lines import text_lines
 from expectations.ask import ask
 from expectations.domain.losses import ExpectNoLossAfterAck
 from expectations.stale import Waiting
