@@ -42,7 +42,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
-class Finding(Protocol):
+class PlacedFinding(Protocol):
     """What the policy needs to know of a finding: its check and its place."""
 
     @property
@@ -82,7 +82,7 @@ class _Place(_Strict):
     clients: Globs = ()
     groups: Globs = ()
 
-    def holds_for(self, finding: Finding) -> bool:
+    def holds_for(self, finding: PlacedFinding) -> bool:
         """Whether the place of *finding* is meant."""
         return (
             _any(self.clusters, (finding.cluster,))
@@ -180,7 +180,7 @@ class Policy(_Strict):
     suites: str | None = None
     """Directory with suites of your own, beside this file."""
 
-    def owner_of(self, finding: Finding) -> str:
+    def owner_of(self, finding: PlacedFinding) -> str:
         """Who is told of it."""
         for rule in self.owners:
             if rule.holds_for(finding):
@@ -232,7 +232,7 @@ class Policy(_Strict):
                 return float(rule[name])
         return otherwise
 
-    def muted_by(self, finding: Finding, at: datetime) -> str:
+    def muted_by(self, finding: PlacedFinding, at: datetime) -> str:
         """Name of the maintenance window at *at* that expects it; empty for none, or a loss."""
         if finding.loss:
             return ""

@@ -52,7 +52,7 @@ class Thresholds:
 DEFAULTS = Thresholds()
 
 
-class Chain(Protocol):
+class BudgetRow(Protocol):
     """What the decision needs of a row of `retry_budgets`."""
 
     @property
@@ -92,7 +92,7 @@ class Chain(Protocol):
         """How it ended."""
 
 
-def state_of(chain: Chain, as_of: datetime, thresholds: Thresholds = DEFAULTS) -> BudgetState:
+def state_of(chain: BudgetRow, as_of: datetime, thresholds: Thresholds = DEFAULTS) -> BudgetState:
     """The state of *chain* at *as_of*, which is not before it opened."""
     if chain.ended_at is not None and chain.ended_at <= as_of:
         return _BY_NAME.get(chain.ended_by or "", BudgetState.ENDED_UNKNOWN)
@@ -106,7 +106,7 @@ def state_of(chain: Chain, as_of: datetime, thresholds: Thresholds = DEFAULTS) -
     return BudgetState.UNKNOWN if chain.exhausts_at_earliest is None else BudgetState.BURNING
 
 
-def critical_at(chain: Chain, thresholds: Thresholds = DEFAULTS) -> datetime | None:
+def critical_at(chain: BudgetRow, thresholds: Thresholds = DEFAULTS) -> datetime | None:
     """The first instant at which *chain* is critical; None where it never is."""
     first = _warned_at(chain, thresholds)
     if first is None or state_of(chain, first, thresholds) is not BudgetState.CRITICAL:
@@ -115,14 +115,14 @@ def critical_at(chain: Chain, thresholds: Thresholds = DEFAULTS) -> datetime | N
 
 
 def urgency(
-    chain: Chain, as_of: datetime, thresholds: Thresholds = DEFAULTS
+    chain: BudgetRow, as_of: datetime, thresholds: Thresholds = DEFAULTS
 ) -> tuple[int, datetime, datetime]:
     """Sort key: the most urgent first."""
     order = list(BudgetState).index(state_of(chain, as_of, thresholds))
     return (order, chain.exhausts_at_earliest or chain.quiet_at, chain.opened_at)
 
 
-def _warned_at(chain: Chain, thresholds: Thresholds) -> datetime | None:
+def _warned_at(chain: BudgetRow, thresholds: Thresholds) -> datetime | None:
     """From when on few attempts or little time are left; not before the chain opened."""
     if chain.attempts_left is not None and chain.attempts_left <= thresholds.attempts_left:
         return chain.opened_at
