@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-
-from pipelines.session import jvm_log
+from pathlib import Path
 
 MEGABYTE = 2**20
 SESSIONS = """
 import signal, sys
+from pathlib import Path
 from pipelines import session
 ours = lambda *_: None
 signal.signal(signal.SIGINT, ours)
 session._QUICK += sys.argv[1]
-for number in sys.argv[2:]:
+session.jvm_log = lambda: Path(sys.argv[2])
+for number in sys.argv[3:]:
     spark = session.build("local[1]")
     print(spark.range(int(number)).count())
     assert signal.getsignal(signal.SIGINT) is ours, "^C is taken from a command that handles it"
@@ -22,9 +23,10 @@ for number in sys.argv[2:]:
 """
 
 
-def answers(*numbers: int, options: str = "") -> str:
+def answers(log: Path, *numbers: int, options: str = "") -> str:
+    """What is printed; *log* is not the user's, which other sessions write at the same time."""
     done = subprocess.run(
-        [sys.executable, "-c", SESSIONS, options, *map(str, numbers)],
+        [sys.executable, "-c", SESSIONS, options, str(log), *map(str, numbers)],
         capture_output=True,
         text=True,
         check=True,
@@ -33,15 +35,16 @@ def answers(*numbers: int, options: str = "") -> str:
     return done.stdout
 
 
-def test_a_session_that_was_stopped_is_no_hindrance_to_the_next():
-    assert answers(3, 4) == "3\n4\n"
+def test_a_session_that_was_stopped_is_no_hindrance_to_the_next(tmp_path):
+    assert answers(tmp_path / "spark.log", 3, 4) == "3\n4\n"
 
 
-def test_what_java_says_of_itself_is_in_its_log_and_not_among_the_answers():
+def test_what_java_says_of_itself_is_in_its_log_and_not_among_the_answers(tmp_path):
     """It has two ways to say things: its own log, and what is older than that."""
-    said = answers(3, options=" -XX:+UseLargePages -XX:+PrintFlagsFinal")
+    log = tmp_path / "spark.log"
+    said = answers(log, 3, options=" -XX:+UseLargePages -XX:+PrintFlagsFinal")
     assert said == "3\n"
-    assert "ReservedCodeCacheSize" in jvm_log().read_text()
+    assert "ReservedCodeCacheSize" in log.read_text()
 
 
 def test_there_is_room_for_all_compiled_code(spark):
