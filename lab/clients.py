@@ -32,6 +32,8 @@ class Client:
     progress: ClientProgress
     exporter_port: int | None
     prefix: str = ""
+    ended_by_us: bool = False
+    """The scenario ended it: how its process ends is no surprise."""
 
     def has_ended(self) -> bool:
         """Whether its process is gone."""
@@ -48,11 +50,13 @@ def start_producer(cluster: Cluster, wanted: Producer, evidence: Path) -> Client
     if wanted.kind == "python":
         return _python_producer(cluster, wanted, evidence, prefix)
     settings = {
-        "client.id": wanted.name,
+        "client.id": wanted.called,
         "retries": str(wanted.retries),
         **wanted.settings,
     }
+    keys = ["--repeating-keys", str(wanted.repeating_keys)] if wanted.repeating_keys else []
     arguments = [
+        *keys,
         *("--topic", wanted.topic, "--bootstrap-server", cluster.bootstrap),
         *("--max-messages", str(wanted.messages), "--throughput", str(wanted.per_second)),
         *("--acks", {"all": "-1"}.get(wanted.acks, wanted.acks), "--value-prefix", prefix),
@@ -64,14 +68,14 @@ def start_producer(cluster: Cluster, wanted: Producer, evidence: Path) -> Client
 
 
 def start_consumer(cluster: Cluster, wanted: Consumer, evidence: Path) -> Client:
-    """Start a consumer that reads from the beginning and prints every record."""
+    """Start a consumer that prints every record; it appends to what it printed before."""
     if wanted.kind == "python":
         return _python_consumer(cluster, wanted, evidence)
     settings = {"client.id": wanted.name, "fetch.max.wait.ms": "200", **wanted.settings}
     arguments = [
         *("--topic", wanted.topic, "--bootstrap-server", cluster.bootstrap),
         *("--group-id", wanted.group, "--session-timeout", "10000"),
-        *("--reset-policy", "earliest", "--verbose"),
+        *("--reset-policy", wanted.reset, "--verbose"),
     ]
     main = "org.apache.kafka.tools.VerifiableConsumer"
     return _java(cluster, "consumer", wanted, evidence, (main, settings, arguments))
@@ -107,7 +111,7 @@ def _java(
 def _python_producer(cluster: Cluster, wanted: Producer, evidence: Path, prefix: str) -> Client:
     settings = {
         "bootstrap.servers": cluster.bootstrap,
-        "client.id": wanted.name,
+        "client.id": wanted.called,
         "acks": wanted.acks,
         "retries": wanted.retries,
         **wanted.settings,
@@ -118,6 +122,11 @@ def _python_producer(cluster: Cluster, wanted: Producer, evidence: Path, prefix:
         "per_second": wanted.per_second,
         "prefix": prefix,
         "settings": settings,
+        "transaction_messages": wanted.transaction_messages,
+        "aborts_every": wanted.aborts_every,
+        "large_every": wanted.large_every,
+        "large_bytes": wanted.large_bytes,
+        "on_stop": wanted.on_stop,
     }
     client = _python(cluster, "lab.python_producer", wanted, evidence, plan)
     client.prefix = prefix
@@ -129,12 +138,17 @@ def _python_consumer(cluster: Cluster, wanted: Consumer, evidence: Path) -> Clie
         "bootstrap.servers": cluster.bootstrap,
         "client.id": wanted.name,
         "group.id": wanted.group,
-        "auto.offset.reset": "earliest",
+        "auto.offset.reset": wanted.reset,
         "enable.auto.commit": False,
         "session.timeout.ms": 10000,
         **wanted.settings,
     }
-    plan = {"topic": wanted.topic, "settings": settings}
+    plan = {
+        "topic": wanted.topic,
+        "settings": settings,
+        "commits": wanted.commits,
+        "processing_ms": wanted.processing_ms,
+    }
     return _python(cluster, "lab.python_consumer", wanted, evidence, plan)
 
 

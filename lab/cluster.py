@@ -19,6 +19,7 @@ from pathlib import Path
 from acktrail import artifacts
 from acktrail.errors import LabError
 from lab import exporter
+from lab.disks import unmount
 from lab.layouts import broker_logging
 from lab.processes import Process
 from lab.proxy import Proxy
@@ -27,6 +28,8 @@ from lab.scratch import free_ports, new_scratch
 VERSIONS = ("4.3.1", "3.9.2")
 REPLICA_LAG_MS = 5_000
 SESSION_MS = 4_000
+_NODES = (1, 2, 3)
+_PORTS = 4
 _JVM = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 # Quick to fail over, small, and with nothing created by accident.
@@ -85,6 +88,11 @@ class Broker:
         return self.home / "logs"
 
     @property
+    def data(self) -> Path:
+        """Its only data directory."""
+        return self.home / "data"
+
+    @property
     def running(self) -> bool:
         """Whether its process is alive."""
         return self.process is not None and self.process.alive
@@ -104,7 +112,8 @@ class Cluster:
         self._rules = broker_rules
         self.jars = artifacts.resolve(f"kafka-{version}")
         self.java = artifacts.java()
-        self.brokers = {id: self._plan(id) for id in (1, 2, 3)}
+        ports = iter(free_ports(_PORTS * len(_NODES)))  # at once: no two nodes get the same
+        self.brokers = {id: self._plan(id, [next(ports) for _ in range(_PORTS)]) for id in _NODES}
 
     @property
     def bootstrap(self) -> str:
@@ -162,11 +171,12 @@ class Cluster:
         for broker in self.brokers.values():
             if broker.process is not None:
                 broker.process.kill()
+            unmount(broker.data)
 
-    def _plan(self, id: int) -> Broker:
+    def _plan(self, id: int, ports: list[int]) -> Broker:
         home = self.home / f"kafka-{id}"
         (home / "logs").mkdir(parents=True)
-        internal, client, controller, exporter_port = free_ports(4)
+        internal, client, controller, exporter_port = ports
         proxy_port = self.proxy.route(id, client)
         return Broker(id, home, internal, client, controller, exporter_port, proxy_port)
 
@@ -175,7 +185,7 @@ class Cluster:
         own = {
             "node.id": str(broker.id),
             "controller.quorum.voters": voters,
-            "log.dirs": str(broker.home / "data"),
+            "log.dirs": str(broker.data),
             "listeners": (
                 f"INTERNAL://127.0.0.1:{broker.internal_port},"
                 f"CLIENT://127.0.0.1:{broker.client_port},"

@@ -29,7 +29,7 @@ class ClientProgress:
         self.counts: Counter[str] = Counter()
         self._acked_at: list[int] = []
         self.next_offsets: dict[tuple[str, int], int] = {}
-        """Of a consumer: the offset after the highest received, by topic and partition."""
+        """Of a consumer: the offset after the last received, by topic and partition."""
         self.partitions: set[tuple[str, int]] = set()
         """Of a consumer: what it has been assigned."""
 
@@ -64,7 +64,9 @@ class ClientProgress:
             self._acked_at.append(event["timestamp"])
         elif name == "record_data":
             key = (event["topic"], event["partition"])
-            self.next_offsets[key] = max(self.next_offsets.get(key, 0), event["offset"] + 1)
+            self.next_offsets[key] = event["offset"] + 1
+        elif name == "process_exited":
+            self.partitions = set()
         elif name == "partitions_assigned":
             self.partitions = {(each["topic"], each["partition"]) for each in event["partitions"]}
 

@@ -56,6 +56,26 @@ class KillBroker:
 
 
 @dataclass(frozen=True)
+class LaunchBroker:
+    """Start a broker that is down, and do not wait for it."""
+
+    broker: int
+    name: str = "launch_broker"
+
+    @property
+    def target(self) -> str:
+        """The broker's host."""
+        return f"kafka-{self.broker}"
+
+    def start(self, run: Run) -> None:
+        """Start it."""
+        run.cluster.launch(self.broker)
+
+    def stop(self, run: Run) -> None:
+        """Nothing is left to mend."""
+
+
+@dataclass(frozen=True)
 class StopBroker:
     """Shut a broker down in good order; mending starts it again."""
 
@@ -188,7 +208,27 @@ class KillClient:
 
     def start(self, run: Run) -> None:
         """Kill it with whatever it still holds."""
-        run.client(self.client).process.kill()
+        run.end_client(self.client, gracefully=False)
+
+    def stop(self, run: Run) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True)
+class StopClient:
+    """Ask a producer or consumer to end, as a deployment does; `Launch` starts it again."""
+
+    client: str
+    name: str = "stop_client"
+
+    @property
+    def target(self) -> str:
+        """The client."""
+        return self.client
+
+    def start(self, run: Run) -> None:
+        """SIGTERM, and wait until it has left."""
+        run.end_client(self.client, gracefully=True)
 
     def stop(self, run: Run) -> None:
         """Nothing."""

@@ -10,19 +10,23 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import AdminClient
+
 from acktrail.errors import LabError
 from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS
 from lab import snapshots
 from lab.clients import Client, start_consumer, start_producer
 from lab.cluster import REPLICA_LAG_MS, Cluster
 from lab.faults import Fault
+from lab.live_scan import LiveScan
 from lab.observer import Observer
 from lab.processes import Process, now_ms
-from lab.scan import scan_topic
 from lab.scenario import Producer, Scenario
 from lab.steps import wait_until
+from lab.supervisor import Supervisor
 from lab.truth import Truth, establish
 
+_IDLE_S = 20.0
 _BROKER_LOGS = ("server.log", "controller.log", "state-change.log")
 
 
@@ -36,10 +40,13 @@ class Run:
     clients: dict[str, Client] = field(default_factory=dict)
     journal: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
+    actions: list[dict[str, Any]] = field(default_factory=list)
     _deadline: float = 0.0
 
     def __post_init__(self) -> None:
         self._admin = snapshots.observer(self.cluster.direct)
+        self._supervisor = Supervisor()
         self._observer = Observer(self.cluster, self.scenario, self.evidence)
         self._under_way: list[Fault] = []
         self._began = self._ended = 0
@@ -47,7 +54,8 @@ class Run:
 
     def perform(self) -> Truth:
         """Do everything; whatever happens, the clients are stopped and the faults mended."""
-        self._enact(self._finish)
+        with LiveScan(self.cluster, self.scenario, self.evidence):
+            self._enact(self._finish)
         self._write("scenario.json", self._settings())
         self._copy_broker_logs()
         return establish(self.evidence)
@@ -64,8 +72,11 @@ class Run:
             self._start_clients()
             for step in self.scenario.steps:
                 self._check_time()
+                self._check_clients()
                 step.do(self)
+            self._check_clients()
             finish()
+            self._check_clients()
         finally:
             self._stop_all()
         self._write("faults.json", self.journal)
@@ -96,6 +107,27 @@ class Run:
             if producer.name == name:
                 client = start_producer(self.cluster, producer, self.evidence)
                 self._join(client, "producer")
+
+    def end_client(self, name: str, *, gracefully: bool) -> None:
+        """End a client's process and wait until it is gone and its end is written down."""
+        client = self.client(name)
+        client.ended_by_us = True
+        if gracefully:
+            client.process.terminate(30)
+        else:
+            client.process.kill()
+        self._supervisor.look()
+
+    @property
+    def admin(self) -> AdminClient:
+        """Asks the cluster past the proxy."""
+        return self._admin
+
+    def act(self, action: str, **facts: Any) -> None:
+        """Keep what an administrator did, now that it is done."""
+        self.actions.append({"action": action, **facts, "at_ms": now_ms()})
+        if "topic" in facts:
+            self._observer.settings_changed(facts["topic"])
 
     def begin(self, fault: Fault) -> None:
         """Begin a fault and record when."""
@@ -135,6 +167,7 @@ class Run:
 
     def _start_clients(self) -> None:
         self._observer.start()
+        self._supervisor.start()
         for consumer in self.scenario.consumers:
             if not consumer.starts_later:
                 self.launch(consumer.name)
@@ -147,6 +180,7 @@ class Run:
 
     def _join(self, client: Client, role: str) -> None:
         self.clients[client.name] = client
+        self._supervisor.add(client)
         if client.exporter_port is not None:
             self._observer.watch(client.host, role, client.exporter_port)
 
@@ -166,9 +200,7 @@ class Run:
         self._observer.snapshot()
         self._observer.scrape()
         for topic in self.scenario.topics:
-            scan_topic(
-                self.cluster.direct, topic.name, self.evidence / "scan" / f"{topic.name}.jsonl"
-            )
+            self._observer.scan(topic.name)
         self._observer.snapshot()
         self._ended = now_ms()
 
@@ -178,20 +210,41 @@ class Run:
         self.wait_in_sync()
 
     def _catch_up(self) -> None:
-        """Give consumers the time to read to the end, then let them leave in good order."""
+        """Give consumers the time to read to the end, then let them leave in good order.
+
+        The end may hold nothing for them (a transaction's marker): who is idle for long is there.
+        """
         ends = self._ends()
 
+        def position(group: str, place: tuple[str, int]) -> int:
+            members = [c.name for c in self.scenario.consumers if c.group == group]
+            read = [self.client(name).progress.update().next_offsets for name in members]
+            return max(each.get(place, 0) for each in read)
+
+        wanted = {
+            (consumer.group, place): end
+            for consumer in self.scenario.consumers
+            for place, end in ends.items()
+            if place[0] == consumer.topic and self.client(consumer.name).process.alive
+        }
+
+        counts, since = -1, time.monotonic()
+
         def caught_up() -> bool:
-            return all(
-                self.client(consumer.name).progress.update().next_offsets.get(place, 0) >= end
-                for consumer in self.scenario.consumers
-                for place, end in ends.items()
-                if place[0] == consumer.topic
+            nonlocal counts, since
+            if all(position(*each) >= end for each, end in wanted.items()):
+                return True
+            received = sum(
+                self.client(c.name).progress.counts["record_data"] for c in self.scenario.consumers
             )
+            if received != counts:
+                counts, since = received, time.monotonic()
+            return time.monotonic() - since > _IDLE_S
 
         wait_until(caught_up, min(60.0, self.seconds_left()))
         for consumer in self.scenario.consumers:
-            self.client(consumer.name).process.terminate(20)
+            if self.client(consumer.name).process.alive:
+                self.end_client(consumer.name, gracefully=True)
 
     def _ends(self) -> dict[tuple[str, int], int]:
         """The end of every partition, as soon as all of them are known."""
@@ -223,13 +276,15 @@ class Run:
             client = self.client(producer.name)
             if producer.unfinished:
                 continue
-            if producer.acks == "0" or client.progress.failed or client.process.exit_code:
+            progress = client.progress.update()
+            if producer.acks == "0" or progress.failed or not progress.counts["tool_data"]:
                 said = int(client.output.stat().st_mtime * 1000)
                 ready = max(ready, said + REPLICA_LAG_MS + _delivery_timeout(producer) + 1000)
         return max(0.0, (ready - now_ms()) / 1000)
 
     def _stop_all(self) -> None:
         """Clients end before the cluster is mended: what a broken run leaves says nothing more."""
+        self._supervisor.stop()
         self._observer.stop()
         for client in self.clients.values():
             client.process.kill()
@@ -243,6 +298,14 @@ class Run:
     def _check_time(self) -> None:
         if self.seconds_left() == 0:
             raise LabError(f"{self.scenario.name}: not done after {self.scenario.within_s} s")
+
+    def _check_clients(self) -> None:
+        self._supervisor.look()
+        for name, code in self._supervisor.died.items():
+            raise LabError(
+                f"{self.scenario.name}: {name} ended by itself with code {code}; "
+                f"see {self.client(name).output.parents[1] / 'logs'}"
+            )
 
     # What is left on disk.
 
@@ -261,19 +324,25 @@ class Run:
             "ended_at_ms": self._ended,
             "replica_lag_time_max_ms": REPLICA_LAG_MS,
             "notes": self.notes,
+            "marks": self.marks,
+            "actions": self.actions,
+            "exits": dict(self._supervisor.exits),
             "topics": [asdict(topic) for topic in scenario.topics],
             "producers": [
-                {**asdict(each), "host": each.host, "prefix": self.client(each.name).prefix}
+                {
+                    **asdict(each),
+                    "client_id": each.called,
+                    "host": each.host,
+                    "prefix": self.client(each.name).prefix,
+                }
                 for each in scenario.producers
             ],
-            "consumers": [{**asdict(each), "host": each.host} for each in scenario.consumers],
-            "expect": {
-                name: {
-                    key: [value.start, value.stop - 1] if isinstance(value, range) else value
-                    for key, value in vars(expect).items()
-                }
-                for name, expect in scenario.expect.items()
-            },
+            "consumers": [
+                {**asdict(each), "host": each.host, "isolation": each.isolation}
+                for each in scenario.consumers
+            ],
+            "expect": {name: _ranges(asdict(each)) for name, each in scenario.expect.items()},
+            "owed": {group: _ranges(asdict(each)) for group, each in scenario.owed.items()},
         }
 
     def _write(self, name: str, content: Any) -> None:
@@ -292,6 +361,14 @@ class Run:
                     with source.open("rb") as file, (target / name).open("wb") as copy:
                         file.seek(self._log_starts.get(source, 0))
                         shutil.copyfileobj(file, copy)
+
+
+def _ranges(expected: dict[str, Any]) -> dict[str, Any]:
+    """What is expected, with ranges as their first and last number."""
+    return {
+        key: [value.start, value.stop - 1] if isinstance(value, range) else value
+        for key, value in expected.items()
+    }
 
 
 def _delivery_timeout(producer: Producer) -> int:

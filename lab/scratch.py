@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import getpass
 import os
+import random
 import shutil
 import socket
 import tempfile
 from pathlib import Path
 
 from acktrail.errors import LabError
+from lab.disks import unmount
 
 _NEEDED = 1 << 30
+_LOWEST_PORT = 10_000
+_OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def scratch_root() -> Path:
@@ -43,6 +47,8 @@ def reap() -> list[Path]:
         if len(parts) != 4 or not (parts[1] + parts[2]).isdigit():
             continue
         if born(int(parts[1])) != int(parts[2]):
+            for data in path.glob("kafka-*/data"):
+                unmount(data)
             shutil.rmtree(path, ignore_errors=True)
             gone.append(path)
     return gone
@@ -62,12 +68,32 @@ def born(pid: int) -> int | None:
 
 
 def free_ports(count: int) -> list[int]:
-    """That many loopback ports that were free a moment ago."""
-    sockets = [socket.socket() for _ in range(count)]
+    """That many loopback ports that were free a moment ago.
+
+    From below those that the kernel gives to outgoing connections: a broker that is down for a
+    while, and others connecting meanwhile, still finds its own free.
+    """
+    first = _first_outgoing_port()
+    below = range(_LOWEST_PORT, first) if first > _LOWEST_PORT + 1000 else range(1)
+    sockets: list[socket.socket] = []
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            each = socket.socket()
+            try:
+                each.bind(("127.0.0.1", random.choice(below)))
+            except OSError:
+                each.close()
+                continue
+            sockets.append(each)
         return [each.getsockname()[1] for each in sockets]
     finally:
         for each in sockets:
             each.close()
+
+
+def _first_outgoing_port() -> int:
+    """The first port of outgoing connections; 0: not known, then any port is as good."""
+    try:
+        return int(_OUTGOING.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
     TopicDescription,
 )
 
+from acktrail.audit.wire.identity import topic_id_text
 from acktrail.errors import LabError
 from lab.processes import now_ms
 from lab.scenario import Topic
@@ -97,15 +98,33 @@ def wait_in_sync(admin: AdminClient, topics: list[str], within: float = 90.0) ->
 
 
 def partition_states(admin: AdminClient, topics: list[str]) -> list[Row]:
-    """One row per partition, with offsets where the leader answered."""
+    """One row per partition, with offsets where the leader answered.
+
+    `asked_ms` is when the first question began, `at_ms` when the last answer came.
+    """
+    asked_ms = now_ms()
     described = _settled(admin.describe_topics(TopicCollection(topics), request_timeout=_WITHIN))
-    rows = [row for each in described.values() for row in _partitions(each)]
+    rows = [row for each in described.values() for row in _partitions(each, asked_ms)]
     for spec, names in (
         (OffsetSpec.earliest(), ("earliest_offset", None)),
         (OffsetSpec.latest(), ("latest_offset", "leader_epoch")),
     ):
         _add_offsets(admin, rows, spec, names)
     return rows
+
+
+def first_at_or_after(bootstrap: str, topic: str, partition: int, offset: int) -> int | None:
+    """The offset of the first record at or after *offset*; None where none came within seconds."""
+    settings = {"bootstrap.servers": bootstrap, "log_level": 0, "enable.auto.commit": False}
+    reader = Consumer({**settings, "group.id": "lab-look"})
+    try:
+        reader.assign([TopicPartition(topic, partition, offset)])
+        message = reader.poll(_WITHIN)
+    finally:
+        reader.close()
+    if message is None or message.error() is not None:
+        return None
+    return message.offset()
 
 
 class Commits:
@@ -121,6 +140,7 @@ class Commits:
 
     def rows(self, admin: AdminClient, places: dict[str, list[TopicPartition]]) -> list[Row]:
         """One row per group and partition, with the commit's metadata and the group's state."""
+        asked_ms = now_ms()
         listed = _settled({"": admin.list_consumer_groups(request_timeout=_WITHIN)})
         states = {each.group_id: each.state.name for each in listed[""].valid} if listed else {}
         rows = []
@@ -129,7 +149,11 @@ class Commits:
                 answers = self._readers[group].committed(partitions, timeout=_WITHIN)
             except KafkaException:
                 continue  # No coordinator just now.
-            rows += [_commit(group, each, states.get(group)) for each in answers]
+            rows += [
+                _commit(group, each, states.get(group), asked_ms)
+                for each in answers
+                if each.error is None
+            ]
         return rows
 
     def close(self) -> None:
@@ -138,20 +162,30 @@ class Commits:
             reader.close()
 
 
-def config_states(admin: AdminClient, topics: list[str], brokers: list[int]) -> list[Row]:
-    """One row per topic and broker with its effective settings, secrets left out."""
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-    resources += [ConfigResource(ResourceType.BROKER, str(id)) for id in brokers]
-    rows = []
+def config_resources(topics: Iterable[str], brokers: Iterable[int]) -> list[ConfigResource]:
+    """What `config_states` is asked for."""
+    found = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+    return found + [ConfigResource(ResourceType.BROKER, str(id)) for id in brokers]
+
+
+def config_states(
+    admin: AdminClient, resources: Iterable[ConfigResource]
+) -> tuple[list[Row], list[ConfigResource]]:
+    """One row per topic or broker with its effective settings, secrets left out.
+
+    Also those that did not answer: nothing is known of their settings.
+    """
+    rows, unanswered = [], []
     for asked in resources:  # One by one: a call takes one broker only.
         answer = _settled(admin.describe_configs([asked], request_timeout=_WITHIN))
-        resource, entries = next(iter(answer.items()), (asked, {}))
-        settings = {name: entry.value for name, entry in entries.items() if not entry.is_sensitive}
-        kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
-        rows.append(
-            {"at_ms": now_ms(), "entity_kind": kind, "entity": resource.name, "settings": settings}
-        )
-    return rows
+        if not answer:
+            unanswered.append(asked)
+        for entries in answer.values():
+            settings = {name: each.value for name, each in entries.items() if not each.is_sensitive}
+            kind = "topic" if asked.restype == ResourceType.TOPIC else "broker"
+            row = {"at_ms": now_ms(), "entity_kind": kind, "entity": asked.name}
+            rows.append({**row, "settings": settings})
+    return rows, unanswered
 
 
 def _settled(futures: dict[Any, Future[Any]]) -> dict[Any, Any]:
@@ -165,12 +199,13 @@ def _settled(futures: dict[Any, Future[Any]]) -> dict[Any, Any]:
     return answers
 
 
-def _partitions(topic: TopicDescription) -> list[Row]:
+def _partitions(topic: TopicDescription, asked_ms: int) -> list[Row]:
     return [
         {
+            "asked_ms": asked_ms,
             "at_ms": now_ms(),
             "topic": topic.name,
-            "topic_id": str(topic.topic_id).replace("+", "-").replace("/", "_"),  # As Kafka does.
+            "topic_id": topic_id_text(topic.topic_id),
             "partition": each.id,
             "leader": each.leader.id if each.leader is not None else -1,
             "isr": sorted(node.id for node in each.isr),
@@ -193,15 +228,18 @@ def _add_offsets(
     asked = {TopicPartition(topic, number): spec for topic, number in by_place}
     answers = _settled(admin.list_offsets(asked, request_timeout=_WITHIN))
     for place, answer in answers.items():
+        if answer.offset < 0:
+            continue  # -1001: the leader answered that it does not know
         row = by_place[place.topic, place.partition]
         row[offset_name] = answer.offset
         row["at_ms"] = now_ms()
-        if epoch_name is not None:
+        if epoch_name is not None and (answer.leader_epoch or 0) >= 0:
             row[epoch_name] = answer.leader_epoch
 
 
-def _commit(group: str, place: TopicPartition, state: str | None) -> Row:
+def _commit(group: str, place: TopicPartition, state: str | None, asked_ms: int) -> Row:
     return {
+        "asked_ms": asked_ms,
         "at_ms": now_ms(),
         "group": group,
         "topic": place.topic,

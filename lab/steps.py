@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from acktrail.errors import LabError
 from lab.faults import Fault
 from lab.processes import now_ms
+from lab.snapshots import first_at_or_after
 
 if TYPE_CHECKING:
     from lab.run import Run
@@ -38,14 +39,103 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Do:
+    """Do what is done at once: an action of an administrator."""
+
+    action: Fault
+
+    def do(self, run: Run) -> None:
+        """Do it, and record when it began and ended."""
+        run.begin(self.action)
+        run.end(self.action)
+
+
+@dataclass(frozen=True)
 class Launch:
-    """Start a client that starts later."""
+    """Start a client that starts later, or one that has ended."""
 
     client: str
 
     def do(self, run: Run) -> None:
         """Start it."""
         run.launch(self.client)
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """Name this moment: what producers are told later has other causes (see `Blame`)."""
+
+    name: str
+
+    def do(self, run: Run) -> None:
+        """Note it."""
+        run.marks[self.name] = now_ms()
+
+
+@dataclass(frozen=True)
+class Received:
+    """Wait until a consumer has received that many messages, since the beginning."""
+
+    consumer: str
+    count: int
+    within: float = 60.0
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        progress = run.client(self.consumer).progress
+
+        def got() -> int:
+            return progress.update().counts["record_data"]
+
+        if not wait_until(lambda: got() >= self.count, self.within):
+            raise LabError(
+                f"{self.consumer} received {got()} messages in {self.within:.0f} s, "
+                f"not {self.count}"
+            )
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Wait until a consumer has been given that many partitions, this time."""
+
+    consumer: str
+    partitions: int = 1
+    within: float = 60.0
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        progress = run.client(self.consumer).progress
+
+        def given() -> int:
+            return len(progress.update().partitions)
+
+        if not wait_until(lambda: given() >= self.partitions, self.within):
+            raise LabError(
+                f"{self.consumer} had {given()} partitions after {self.within:.0f} s, "
+                f"not {self.partitions}"
+            )
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Wait until a record is no longer in the log, though its offset is above the log's start."""
+
+    topic: str
+    offset: int
+    partition: int = 0
+    within: float = 120.0
+
+    def do(self, run: Run) -> None:
+        """Wait for it."""
+        if not wait_until(lambda: self._first(run) > self.offset, self.within, pause=2):
+            raise LabError(
+                f"{self.topic}-{self.partition}: offset {self.offset} was still there after "
+                f"{self.within:.0f} s"
+            )
+
+    def _first(self, run: Run) -> int:
+        found = first_at_or_after(run.cluster.direct, self.topic, self.partition, self.offset)
+        return -1 if found is None else found
 
 
 @dataclass(frozen=True)

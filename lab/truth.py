@@ -2,17 +2,25 @@
 
 Nothing here is taken from acktrail's pipeline, and nothing is guessed: where a killed Java producer
 took its knowledge with it, `complete` is false and the sums say "at least".
+
+`truth.jsonl` has the fields of `Message`, one line each; `truth.json` those of `Truth`. States of a
+message for a group: `received`; `skipped` (owed, passed over, never received); `expired` (owed, and
+removed from the log before the group read it); `not_read` (the group has not come so far);
+`before_start`, `compacted`, `deleted` (with its topic) and `aborted` (not owed); `lost` (in no log:
+no fault of the group).
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from lab.events import Event, read_events
+from lab.group_truth import MISSED, GroupReading, GroupSums, judge_groups
+from lab.removed import TopicLog, topic_log
 
 # A time-out says so in its text; a broker's refusal reaches the callback when no retry is left.
 _CAUSES = {
@@ -21,6 +29,13 @@ _CAUSES = {
     "_MSG_TIMED_OUT": "delivery_timeout",
     "NotEnoughReplicas": "retries_exhausted",
     "Disconnected from node": "retries_exhausted",
+    "RecordTooLarge": "record_too_large",
+    "MSG_SIZE_TOO_LARGE": "record_too_large",
+    "Failed to allocate": "buffer_exhausted",
+    "BufferExhausted": "buffer_exhausted",
+    "_PURGE_QUEUE": "dropped_at_close",
+    "_PURGE_INFLIGHT": "dropped_at_close",
+    "forcefully": "dropped_at_close",
 }
 
 Told = Literal["acked", "acked_no_offset", "failed", "nothing"]
@@ -44,9 +59,26 @@ class Message:
     received: dict[str, int] = field(default_factory=dict)
     """Times received, by group."""
     lost: bool = False
-    """In no log at the end."""
+    """In no log at the end, and neither aborted nor removed by the owner of the log."""
     cause: str | None = None
     """Why it is lost: what the application was told, else what the scenario did to it."""
+    causes: list[str] = field(default_factory=list)
+    """All causes that were necessary, that one first."""
+    host: str = ""
+    client_id: str = ""
+    key: str | None = None
+    aborted: bool = False
+    """Of a transaction that was not committed."""
+    taken_by: str | None = None
+    """Who removed it: compaction, retention, delete_records, topic_deleted."""
+    cut: bool = False
+    """Lost, and had been in the log: acked with an offset, or received by a group."""
+    groups: dict[str, str] = field(default_factory=dict)
+    """What became of it for each group of its topic."""
+    group_causes: dict[str, list[str]] = field(default_factory=dict)
+    """Where a group missed it: why."""
+    received_at: list[tuple[int, int]] = field(default_factory=list)
+    """(partition, offset) at which groups received it."""
 
 
 @dataclass
@@ -76,8 +108,15 @@ class Sums:
     """Reported failed, and in the log."""
     errors: dict[str, int] = field(default_factory=dict)
     """Failed messages by what the application was told."""
+    aborted: int = 0
+    taken: dict[str, int] = field(default_factory=dict)
+    """Removed from the log by its owner, by whom."""
+    cut: int = 0
+    """Of the lost ones, those that had been in the log."""
+    causes: dict[str, int] = field(default_factory=dict)
+    """Lost messages by cause."""
     missed: dict[str, int] = field(default_factory=dict)
-    """By group: messages in the log that it never received."""
+    """By group: messages that it was owed, or had still to read, and never received."""
     silence_s: float | None = None
     """The longest time without an ack after the first fault began; None: no ack came any more."""
 
@@ -90,6 +129,9 @@ class Truth:
     sums: dict[str, Sums]
     resumed_s: dict[str, float | None]
     """By group: the longest time without a record after the first fault began."""
+    groups: dict[str, GroupSums] = field(default_factory=dict)
+    exits: dict[str, list[int]] = field(default_factory=dict)
+    """By client: how its processes ended."""
 
 
 def establish(evidence: Path) -> Truth:
@@ -100,29 +142,54 @@ def establish(evidence: Path) -> Truth:
     scans = {
         t["name"]: read_scan(evidence / "scan" / f"{t['name']}.jsonl") for t in scenario["topics"]
     }
-    received = {c["name"]: _received(evidence, c) for c in scenario["consumers"]}
+    logs = {t["name"]: topic_log(evidence, scenario, t) for t in scenario["topics"]}
+    events = {
+        c["name"]: list(read_events(_printed(evidence, "consumer", c)))
+        for c in scenario["consumers"]
+    }
+    groups = _by_group(scenario["consumers"])
     messages: list[Message] = []
     sums = {}
     for producer in scenario["producers"]:
-        events = list(read_events(_printed(evidence, "producer", producer)))
-        own, complete = _messages(producer, events)
+        printed = list(read_events(_printed(evidence, "producer", producer)))
+        own, complete = _messages(producer, printed)
         _add_log(own, producer, scans[producer["topic"]])
-        groups = [c for c in scenario["consumers"] if c["topic"] == producer["topic"]]
-        for consumer in groups:
-            _add_received(own, producer, consumer["group"], received[consumer["name"]])
+        for consumer in scenario["consumers"]:
+            if consumer["topic"] == producer["topic"]:
+                _add_received(own, producer, consumer["group"], events[consumer["name"]])
         in_order = [own[seq] for seq in sorted(own)]
-        _add_causes(in_order, scenario["expect"].get(producer["name"], {}).get("cause"))
+        _add_fates(in_order, logs[producer["topic"]])
+        expected = scenario["expect"].get(producer["name"], {})
+        _add_causes(in_order, expected, scenario.get("marks", {}))
         total = _sum(producer, in_order, complete)
         total.out_of_order = steps_back(producer["prefix"], scans[producer["topic"]])
-        total.missed = {c["group"]: _missed(in_order, c["group"]) for c in groups}
-        total.silence_s = _producer_silence(events, began)
+        total.silence_s = _producer_silence(printed, began)
         sums[producer["name"]] = total
         messages += in_order
+    readings = [
+        GroupReading(
+            members,
+            sorted(
+                (e for m in members for e in events[m["name"]] if "timestamp" in e),
+                key=lambda e: int(e["timestamp"]),
+            ),
+            scenario.get("actions", ()),
+            logs[members[0]["topic"]],
+        )
+        for members in groups.values()
+    ]
+    judged = judge_groups(readings, messages, scenario.get("owed", {}))
+    for message in messages:
+        missed = sums[message.producer].missed
+        for group, state in message.groups.items():
+            missed[group] = missed.get(group, 0) + (state in (*MISSED, "not_read"))
     resumed = {
-        c["group"]: silence([e["timestamp"] for e in received[c["name"]]], began)
-        for c in scenario["consumers"]
+        group: silence(
+            [e["timestamp"] for m in members for e in _received(events[m["name"]])], began
+        )
+        for group, members in groups.items()
     }
-    truth = Truth(scenario["name"], sums, resumed)
+    truth = Truth(scenario["name"], sums, resumed, judged, scenario.get("exits", {}))
     _write(evidence / "truth", truth, messages)
     return truth
 
@@ -164,6 +231,13 @@ def silence(times_ms: list[int], began_ms: int) -> float | None:
     return max(gaps) / 1000 if gaps else None
 
 
+def _by_group(consumers: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for consumer in consumers:
+        groups.setdefault(consumer["group"], []).append(consumer)
+    return groups
+
+
 def _printed(evidence: Path, role: str, client: dict[str, Any]) -> Path:
     if client["kind"] == "python":
         return evidence / "python" / f"{client['name']}.jsonl"
@@ -183,6 +257,7 @@ def _messages(producer: dict[str, Any], events: list[Event]) -> tuple[dict[int, 
     """Every message the producer is known to have been handed, and whether that is all."""
     own: dict[int, Message] = {}
     complete = producer["kind"] == "python"
+    committed: set[int] = set()
     for event in events:
         name = event["name"]
         if name == "tool_data":
@@ -193,14 +268,26 @@ def _messages(producer: dict[str, Any], events: list[Event]) -> tuple[dict[int, 
             known = seq_of(producer["prefix"], event["value"])
             if known is not None:
                 _tell(_of(own, producer, known), event)
+        elif name == "transaction_ended" and event["outcome"] == "committed":
+            ends = (seq_of(producer["prefix"], event[each]) for each in ("first", "last"))
+            first, last = (seq if seq is not None else -1 for seq in ends)
+            committed.update(range(first, last + 1))
+    if producer.get("transaction_messages"):
+        for seq, message in own.items():
+            message.aborted = seq not in committed
     return own, complete
 
 
 def _of(own: dict[int, Message], producer: dict[str, Any], seq: int) -> Message:
-    return own.setdefault(seq, Message(producer["name"], producer["topic"], seq))
+    if seq not in own:
+        own[seq] = Message(producer["name"], producer["topic"], seq)
+        own[seq].host = producer.get("host", "")
+        own[seq].client_id = producer.get("client_id") or producer["name"]
+    return own[seq]
 
 
 def _tell(message: Message, event: Event) -> None:
+    message.key = event.get("key", message.key)
     if event["name"] == "producer_send_success":
         message.told = "acked" if event["offset"] >= 0 else "acked_no_offset"
         message.told_partition = event["partition"]
@@ -222,28 +309,71 @@ def _add_log(own: dict[int, Message], producer: dict[str, Any], records: list[Ev
             _of(own, producer, seq).in_log.append(place)
 
 
-def _received(evidence: Path, consumer: dict[str, Any]) -> list[Event]:
-    printed = read_events(_printed(evidence, "consumer", consumer))
-    return [event for event in printed if event["name"] == "record_data"]
+def _received(events: list[Event]) -> list[Event]:
+    return [event for event in events if event["name"] == "record_data"]
 
 
 def _add_received(
-    own: dict[int, Message], producer: dict[str, Any], group: str, records: list[Event]
+    own: dict[int, Message], producer: dict[str, Any], group: str, events: list[Event]
 ) -> None:
-    counts: dict[int, int] = defaultdict(int)
-    for record in records:
+    for record in _received(events):
         seq = seq_of(producer["prefix"], record["value"])
         if seq is not None:
-            counts[seq] += 1
-    for seq, count in counts.items():
-        _of(own, producer, seq).received[group] = count
+            message = _of(own, producer, seq)
+            message.received[group] = message.received.get(group, 0) + 1
+            message.received_at.append((record["partition"], record["offset"]))
 
 
-def _add_causes(messages: list[Message], done_to_them: str | None) -> None:
+def _add_fates(messages: list[Message], log: TopicLog) -> None:
+    """Of what is in no log: was it removed, or is it lost, and had it been there?
+
+    An offset that was given to another message later was cut off, whatever removed that one.
+    """
+    told = [m for m in messages if m.told_offset is not None and m.told_at_ms is not None]
+    newest: dict[tuple[int, int | None, int | None], int] = {}
+
+    def place_of(message: Message) -> tuple[int, int | None, int | None]:
+        which = log.which(message.told_at_ms or 0)
+        return which, message.told_partition, message.told_offset
+
+    for message in sorted(told, key=lambda m: m.told_at_ms or 0):
+        newest[place_of(message)] = message.seq
     for message in messages:
-        if not message.in_log:
-            message.lost = True
-            message.cause = cause_of_error(message.error, message.error_message) or done_to_them
+        if message.in_log or message.aborted:
+            continue
+        partition, offset = message.told_partition, message.told_offset
+        if partition is not None and offset is not None:
+            at_ms = message.told_at_ms or 0
+            if newest.get(place_of(message)) == message.seq:
+                message.taken_by = log.taken_by((partition, offset), at_ms, message.key)
+        message.lost = message.taken_by is None
+        message.cut = message.lost and (offset is not None or bool(message.received))
+
+
+def _add_causes(
+    messages: list[Message], expected: dict[str, Any], marks: Mapping[str, int]
+) -> None:
+    for message in messages:
+        if message.lost:
+            told = cause_of_error(message.error, message.error_message)
+            found = [told] if told else _blamed(message, expected, marks)
+            message.cause, message.causes = (found[0] if found else None), found
+
+
+def _blamed(message: Message, expected: dict[str, Any], marks: Mapping[str, int]) -> list[str]:
+    """What the scenario did to it."""
+    at_ms = message.told_at_ms or 0
+    for blame in expected.get("blame", ()):
+        if blame["partition"] not in (None, message.told_partition):
+            continue
+        since, until = blame["since"], blame["until"]
+        if since is not None and at_ms < marks[since]:
+            continue
+        if until is not None and at_ms >= marks[until]:
+            continue
+        return [blame["cause"], *blame["also"]]
+    cause = expected.get("cause")
+    return [cause] if cause else []
 
 
 def cause_of_error(error: str | None, text: str | None) -> str | None:
@@ -253,10 +383,6 @@ def cause_of_error(error: str | None, text: str | None) -> str | None:
         if part in said:
             return cause
     return None
-
-
-def _missed(messages: list[Message], group: str) -> int:
-    return sum(bool(m.in_log) and group not in m.received for m in messages)
 
 
 def _sum(producer: dict[str, Any], messages: list[Message], complete: bool) -> Sums:
@@ -271,7 +397,13 @@ def _sum(producer: dict[str, Any], messages: list[Message], complete: bool) -> S
         total.ghosts += message.told == "failed" and bool(message.in_log)
         if message.error is not None:
             total.errors[message.error] = total.errors.get(message.error, 0) + 1
-        if not message.in_log:
+        total.aborted += message.aborted
+        total.cut += message.cut
+        if message.taken_by is not None:
+            total.taken[message.taken_by] = total.taken.get(message.taken_by, 0) + 1
+        if message.lost:
+            cause = message.cause or "unknown"
+            total.causes[cause] = total.causes.get(cause, 0) + 1
             _add_loss(total, message, producer["acks"])
     return total
 

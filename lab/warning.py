@@ -162,6 +162,11 @@ class Trial:
             for name in outage.producers
         ]
 
+    @property
+    def pages(self) -> list[dict[str, Any]]:
+        """Every page that the Alertmanager ever had, as it was seen last."""
+        return list(self._seen.pages.values())
+
     @contextmanager
     def _watch(self, url: str) -> Iterator[None]:
         """A real `acktrail watch` on the logs to be written."""
@@ -231,6 +236,8 @@ class _Seen:
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._first: dict[tuple[str, str], int] = {}
         """By alert and producer: when it was first seen."""
+        self.pages: dict[str, dict[str, Any]] = {}
+        """Every page that was ever active, by its fingerprint, as it was seen last."""
 
     def __enter__(self) -> _Seen:
         self._thread.start()
@@ -248,7 +255,9 @@ class _Seen:
     def _look(self) -> None:
         while not self._stop.wait(0.5):
             for alert in alerts(self._url):
-                if alert["labels"].get("state") == RUNNING_OUT:
+                if alert["labels"].get("severity") == "page":
+                    self.pages[alert["labels"]["fingerprint"]] = alert
+                if RUNNING_OUT in alert["annotations"].get("state", "").split(", "):
                     said = alert["annotations"].get("clients", "").split(", ")
                     for name in (name for name in self._names if name in said):
                         self._first.setdefault((alert["fingerprint"], name), now_ms())

@@ -273,6 +273,16 @@ def _kept_run(place: Path) -> Path | None:
     type=click.Path(path_type=Path),
     help="Make the lake there and keep it, to be asked further.",
 )
+@click.option(
+    "--variants",
+    is_flag=True,
+    help="Score what less evidence, wrong clocks and an early question make of each run.",
+)
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With --variants: keep each score here, so that an interrupted run goes on.",
+)
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text")
 @_KAFKA
 def score_(
@@ -281,6 +291,8 @@ def score_(
     kept: Path | None,
     page: Path | None,
     lake_kept: Path | None,
+    variants: bool,
+    results: Path | None,
     output: str,
     version: str,
 ) -> None:
@@ -292,12 +304,18 @@ def score_(
         acktrail lab run --all --keep ./evidence
         acktrail lab score --all --evidence ./evidence --format json
         acktrail lab score --all --evidence ./evidence --lake ./scored
+        acktrail lab score --all --variants --evidence ./evidence --results ./variant-scores
     """
     from acktrail.operate.lab_score import put_through, write_scores
+    from acktrail.operate.lab_variants import score_variants, write_variants
     from lab.scratch import new_scratch
 
     if everything == bool(names):
         raise UsageError("name scenarios, or give --all. `acktrail lab list` has their names.")
+    if lake_kept is not None and variants:
+        raise UsageError("--variants keeps no lake: leave out --lake.")
+    if results is not None and not variants:
+        raise UsageError("--results keeps the scores of --variants: give that too.")
     if lake_kept is not None and lake_kept.exists():
         raise UsageError(f"{lake_kept} is there already. Give the name of a new directory.")
     scratch = new_scratch("score")
@@ -309,7 +327,10 @@ def score_(
                 place = scratch / scenario.name
                 _run_one(scenario, version, place)
             places[scenario.name] = place
-        scores = put_through(places, lake_kept or scratch / "lake")
+        if variants:
+            found = score_variants(places, results or scratch / "results", scratch)
+            write_variants(found, output, page)
+        else:
+            write_scores(put_through(places, lake_kept or scratch / "lake"), output, page)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    write_scores(scores, output, page)

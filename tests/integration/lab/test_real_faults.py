@@ -11,18 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from lab.cluster import cluster
 from lab.outcome import differences
 from lab.run import Run
 from lab.scenarios import SCENARIOS
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
-
-
-@pytest.fixture(scope="module")
-def nodes():
-    with cluster() as running:
-        yield running
 
 
 @pytest.fixture
@@ -83,3 +76,26 @@ def test_a_leader_that_dies_after_its_ack_takes_acked_messages_with_it(perform, 
     written = (tmp_path / "cluster" / "states.jsonl").read_text()
     states = [json.loads(line) for line in written.splitlines()]
     assert states[-1]["leader_epoch"] > states[0]["leader_epoch"]
+
+
+def group_of(directory, name):
+    return json.loads((directory / "truth" / "truth.json").read_text())["groups"][name]["states"]
+
+
+def test_who_commits_ahead_and_is_killed_misses_what_is_in_the_log(perform, tmp_path):
+    assert perform("commit-ahead-and-kill", 1600).in_log == 1600
+    sender = group_of(tmp_path, "sender")
+    assert sender == {"received": 1600 - sender["skipped"], "skipped": sender["skipped"]}
+    assert group_of(tmp_path, "archive") == {"received": 1600}
+    printed = (tmp_path / "python" / "sender.jsonl").read_text()
+    codes = [e["code"] for e in map(json.loads, printed.splitlines()) if "code" in e]
+    assert codes == [-9, -9, 0]
+
+
+def test_records_deleted_before_they_were_read_are_no_loss_of_the_log(perform, tmp_path):
+    sums = perform("records-deleted", 2400)
+    assert sums.taken == {"delete_records": 2400 - sums.in_log}
+    assert group_of(tmp_path, "quick") == {"received": 2400}
+    for slow in ("slow", "off"):
+        states = group_of(tmp_path, slow)
+        assert states["received"] + states["expired"] == 2400

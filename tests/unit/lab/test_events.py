@@ -46,4 +46,7 @@ def test_a_consumer_knows_its_partitions_and_how_far_it_has_read(tmp_path):
     )
     progress = ClientProgress(path).update()
     assert progress.partitions == {("t", 1)}
-    assert progress.next_offsets == {("t", 1): 8}
+    assert progress.next_offsets == {("t", 1): 6}
+    with path.open("a") as file:
+        file.write(line(name="process_exited", timestamp=9, code=-9))
+    assert progress.update().partitions == set()

@@ -105,6 +105,15 @@ def test_free_ports_are_different():
     assert len(set(scratch.free_ports(20))) == 20
 
 
+def test_a_port_is_none_that_an_outgoing_connection_may_take(monkeypatch, tmp_path):
+    outgoing = tmp_path / "ip_local_port_range"
+    outgoing.write_text("11500\t60999\n")
+    monkeypatch.setattr(scratch, "_OUTGOING", outgoing)
+    assert all(10_000 <= port < 11_500 for port in scratch.free_ports(20))
+    outgoing.write_text("1024\t65535\n")  # all of them: then any
+    assert len(set(scratch.free_ports(20))) == 20
+
+
 SCRUBBED = [
     (b"dir /scratch/x/data", b"dir /var/lib/kafka/x/data"),
     (b"from box:9092 (toolbox)", b"from localhost:9092 (toolbox)"),
@@ -133,6 +142,23 @@ def test_a_recording_is_compact_and_unpacks_to_what_was_recorded(tmp_path):
     assert (tmp_path / "again" / "scenario.json").exists()
     with pytest.raises(LabError, match="not empty"):
         record(evidence, tmp_path / "kept")
+
+
+def test_receipts_count_the_bytes_of_scrubbed_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.record._places", lambda: {b"a-long-host-name": b"x"})
+    evidence = tmp_path / "evidence"
+    (evidence / "python").mkdir(parents=True)
+    lines = ["from a-long-host-name\n", "two\n", "to a-long-host-name\n"]
+    (evidence / "python" / "p.jsonl").write_text("".join(lines))
+    sizes = [len(lines[0]) + 2, len("".join(lines))]
+    rows = [{"at_ms": n, "sizes": {"python/p.jsonl": size}} for n, size in enumerate(sizes)]
+    (evidence / "receipts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    record(evidence, tmp_path / "kept")
+    replay(tmp_path / "kept", tmp_path / "again")
+    text = (tmp_path / "again" / "python" / "p.jsonl").read_bytes()
+    noted = (tmp_path / "again" / "receipts.jsonl").read_text().splitlines()
+    assert [json.loads(row)["sizes"]["python/p.jsonl"] for row in noted] == [7, len(text)]
+    assert text[:7] == b"from x\n"
 
 
 def test_waiting_ends_either_way():

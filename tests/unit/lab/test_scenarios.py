@@ -7,10 +7,11 @@ import importlib
 import pytest
 
 from acktrail.contracts.vocabulary import Cause
+from lab.group_truth import GroupSums
 from lab.outcome import differences, is_idempotent, table
 from lab.scenario import SOME, Expect
 from lab.scenarios import SCENARIOS
-from lab.steps import Start
+from lab.steps import Do, Milestone, Start
 from lab.truth import Sums, Truth
 
 NAMES = {
@@ -21,6 +22,15 @@ NAMES = {
     *("acks-1-leader-crash", "unclean-election", "producer-crash"),
     *("rolling-restart", "controller-failover", "network-cut", "late-consumer"),
     "demo-incident",
+    *("two-faults-at-once", "zombie-leader", "acks-1-then-unclean", "one-client-three-hosts"),
+    *("seen-then-cut", "return-and-leader-dies", "disk-wiped-rf-1", "disk-wiped-rf-3"),
+    *("refused-records", "purged-and-dropped", "transactions-aborted", "compaction"),
+    *("records-deleted", "topic-recreated", "commit-ahead-and-kill", "group-reset-forward"),
+    *("late-latest-group", "rebalances", "full-disk", "librdkafka-long-cut", "slow-network"),
+    *("controller-dies-below-min-isr", "zombie-leader-acks-all", "acks-0-1-all"),
+    *("lost-then-deleted", "librdkafka-short-timeout", "recreated-under-two-clients"),
+    *("two-members-crash", "compaction-and-reset", "reset-back-and-forward"),
+    *("all-brokers-killed", "frozen-member", "fenced-producer"),
 }
 each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 
@@ -63,7 +73,13 @@ def test_clients_meet_in_topics_that_exist_and_names_are_used_once(scenario):
 
 @each_scenario
 def test_it_breaks_something(scenario):
-    assert any(isinstance(step, Start) for step in scenario.steps)
+    assert any(isinstance(step, Start | Do) for step in scenario.steps)
+
+
+@each_scenario
+def test_who_has_transactions_has_an_id_for_them(scenario):
+    for each in scenario.producers:
+        assert bool(each.transaction_messages) == ("transactional.id" in each.settings)
 
 
 @each_scenario
@@ -86,7 +102,8 @@ def test_what_is_as_expected_has_no_differences():
 
 
 def test_each_difference_is_a_sentence():
-    found = differences(of("lost-ack-idempotent"), truth(lost_after_ack=3, missed={"shop": 2}))
+    seen = truth(handed_over=9, lost_after_ack=3, missed={"shop": 2})
+    found = differences(of("lost-ack-idempotent"), seen)
     assert found == [
         "orders: lost_after_ack is 3, expected none",
         "shop never received 2 messages of orders in the log",
@@ -94,15 +111,70 @@ def test_each_difference_is_a_sentence():
 
 
 def test_a_loss_that_did_not_happen_is_a_difference_too():
-    (found,) = differences(of("lost-ack"), truth())
+    (found,) = differences(of("lost-ack"), truth(handed_over=5))
     assert found == "orders: duplicated is 0, expected at least 1"
     assert 0 not in SOME
     assert Expect().cause == "none"
 
 
+def test_a_producer_that_sent_nothing_is_a_difference_whatever_was_expected():
+    assert differences(of("lost-ack"), truth()) == ["orders sent nothing"]
+
+
+def test_a_cause_that_took_nothing_is_a_difference():
+    sums = Sums("debit", "debits", True, handed_over=9, lost_after_ack=1, causes={"unknown": 1})
+    found = differences(of("acks-1-then-unclean"), Truth("", {"debit": sums}, {}))
+    assert found == [
+        "debit: nothing was lost by acks_1_leader_change",
+        "debit: nothing was lost by unclean_election",
+    ]
+
+
+GROUPS = [
+    ("as expected", {"received": 5, "skipped": 2}, []),
+    ("nothing skipped", {"received": 5}, ["importer: skipped is 0, expected at least 1"]),
+    ("also behind", {"received": 5, "skipped": 2, "not_read": 3}, ["not_read is 3, expected none"]),
+    ("nothing received", {"skipped": 2}, ["importer received nothing"]),
+]
+
+
+@pytest.mark.parametrize(("states", "said"), [c[1:] for c in GROUPS], ids=[c[0] for c in GROUPS])
+def test_what_a_group_missed_is_compared_too(states, said):
+    seen = Truth("group-reset-forward", {}, {}, {"importer": GroupSums("leads", "", states)})
+    found = differences(of("group-reset-forward"), seen)
+    assert len(found) == len(said)
+    assert all(part in sentence for part, sentence in zip(said, found, strict=True))
+
+
+@each_scenario
+def test_what_groups_are_owed_is_said_of_groups_that_exist(scenario):
+    groups = {consumer.group for consumer in scenario.consumers}
+    assert {*scenario.owed, *scenario.missed} <= groups
+    for owed in scenario.owed.values():
+        loses = 0 not in owed.skipped or 0 not in owed.expired
+        assert not loses or owed.cause in set(Cause)
+
+
+@each_scenario
+def test_blame_is_between_marks_that_exist(scenario):
+    marks = {step.name for step in scenario.steps if isinstance(step, Milestone)}
+    for expect in scenario.expect.values():
+        for blame in expect.blame:
+            assert {blame.cause, *blame.also} <= set(Cause)
+            assert {blame.since, blame.until} - {None} <= marks
+
+
+@each_scenario
+def test_members_of_one_group_are_alike(scenario):
+    of_group = {}
+    for each in scenario.consumers:
+        alike = (each.topic, each.isolation, each.reset)
+        assert of_group.setdefault(each.group, alike) == alike
+
+
 IDEMPOTENCE = [("lost-ack", "orders", False), ("lost-ack-idempotent", "orders", True)]
 IDEMPOTENCE += [("election-acks-1", "events", False), ("network-cut", "parcel", True)]
-IDEMPOTENCE += [("producer-crash", "signup", False)]
+IDEMPOTENCE += [("producer-crash", "signup", False), ("transactions-aborted", "booking", True)]
 
 
 @pytest.mark.parametrize(("name", "producer", "expected"), IDEMPOTENCE)

@@ -66,7 +66,10 @@ ERRORS = [
     ("TimeoutException", "Topic a not present in metadata after 2000 ms.", "metadata_timeout"),
     ("NotEnoughReplicasException", "Messages are rejected since …", "retries_exhausted"),
     ("_MSG_TIMED_OUT", "Local: Message timed out", "delivery_timeout"),
-    ("RecordTooLargeException", "The message is 9 bytes …", None),
+    ("RecordTooLargeException", "The message is 9 bytes …", "record_too_large"),
+    ("TimeoutException", "Failed to allocate 16384 bytes within the …", "buffer_exhausted"),
+    ("_PURGE_QUEUE", "Local: Purged in queue", "dropped_at_close"),
+    ("UnknownServerException", "The server …", None),
     (None, None, None),
 ]
 
@@ -173,3 +176,93 @@ def test_a_killed_producer_is_known_in_part(evidence):
 
 def test_a_scan_is_read_in_the_order_of_the_log(evidence):
     assert [record["offset"] for record in read_scan(evidence / "scan" / "t.jsonl")] == [0, 1, 2, 3]
+
+
+def change(evidence, **facts):
+    path = evidence / "scenario.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **facts}))
+
+
+def told(evidence):
+    establish(evidence)
+    written = (evidence / "truth" / "truth.jsonl").read_text()
+    return [json.loads(line) for line in written.splitlines()]
+
+
+def test_what_went_with_its_topic_is_not_lost_though_its_offset_is_used_again(evidence):
+    printed = evidence / "verifiable" / "producer-p.jsonl"
+    again = {**acked(6, 1, 2250), "value": "7.6"}
+    printed.write_text(json.dumps(again) + "\n" + printed.read_text())
+    made = {"action": "recreate_topic", "topic": "t", "from_ms": 201, "gone_ms": 210, "at_ms": 220}
+    change(evidence, actions=[made])
+    by_seq = {m["seq"]: m for m in told(evidence)}
+    assert (by_seq[1]["taken_by"], by_seq[1]["lost"]) == ("topic_deleted", False)
+    assert by_seq[1]["groups"] == {"g": "deleted"}
+    assert (by_seq[6]["taken_by"], by_seq[6]["lost"], by_seq[6]["cut"]) == (None, True, True)
+
+
+def test_a_topic_that_was_made_again_twice_gave_the_same_offset_to_three_messages(evidence):
+    printed = evidence / "verifiable" / "producer-p.jsonl"
+    again = [{**acked(6, 1, 2250), "value": "7.6"}, {**acked(7, 1, 2350), "value": "7.7"}]
+    printed.write_text("".join(json.dumps(each) + "\n" for each in again) + printed.read_text())
+    made = [{"action": "recreate_topic", "topic": "t", "gone_ms": ms} for ms in (210, 2300)]
+    change(evidence, actions=made)
+    by_seq = {m["seq"]: m for m in told(evidence)}
+    assert [by_seq[seq]["taken_by"] for seq in (1, 6, 7)] == ["topic_deleted"] * 2 + [None]
+    assert [by_seq[seq]["lost"] for seq in (1, 6, 7)] == [False, False, True]
+
+
+def test_an_offset_that_was_given_again_was_cut_whatever_was_removed_later(evidence):
+    printed = evidence / "verifiable" / "producer-p.jsonl"
+    printed.write_text(json.dumps(acked(6, 1, 2250)) + "\n" + printed.read_text())
+    deleted = {"action": "delete_records", "topic": "t", "partition": 0, "offset": 2}
+    change(evidence, actions=[{**deleted, "at_ms": 2260}])
+    by_seq = {m["seq"]: m for m in told(evidence)}
+    assert (by_seq[1]["lost"], by_seq[1]["cut"], by_seq[1]["taken_by"]) == (True, True, None)
+    assert (by_seq[6]["lost"], by_seq[6]["taken_by"]) == (False, "delete_records")
+    assert by_seq[6]["groups"] == {"g": "skipped"}
+
+
+def test_what_was_aborted_is_not_lost_and_owed_to_nobody_who_reads_what_is_committed(evidence):
+    printed = evidence / "verifiable" / "producer-p.jsonl"
+    ended = {"name": "transaction_ended", "outcome": "committed", "first": "7.0", "last": "7.1"}
+    printed.write_text(json.dumps({**ended, "timestamp": 9}) + "\n" + printed.read_text())
+    described = json.loads((evidence / "scenario.json").read_text())
+    described["producers"][0]["transaction_messages"] = 2
+    described["consumers"][0]["isolation"] = "read_committed"
+    change(evidence, **described)
+    messages = told(evidence)
+    assert [m["aborted"] for m in messages] == [False, False, True, True, True, True]
+    assert [m["lost"] for m in messages] == [False, True, False, False, False, False]
+    states = [m["groups"]["g"] for m in messages]
+    assert states == ["received", "lost", "aborted", "aborted", "received", "aborted"]
+
+
+def test_causes_differ_by_partition_and_by_moment(evidence):
+    place = {"partition": None, "since": None, "until": None, "also": []}
+    early = {**place, "cause": "truncated", "until": "m", "also": ["unclean_election"]}
+    other = {**place, "cause": "retention", "partition": 3}
+    expect = {"p": {"cause": "producer_crash", "blame": [other, early]}}
+    change(evidence, expect=expect, marks={"m": 250})
+    messages = told(evidence)
+    assert messages[1]["causes"] == ["truncated", "unclean_election"]
+    assert messages[2]["causes"] == ["retries_exhausted"]
+    assert messages[5]["causes"] == ["truncated", "unclean_election"]  # untold: at no time
+    change(evidence, marks={"m": 150})
+    assert told(evidence)[1]["causes"] == ["producer_crash"]
+
+
+def test_members_of_a_group_have_received_together(evidence):
+    described = json.loads((evidence / "scenario.json").read_text())
+    described["consumers"].append({**described["consumers"][0], "name": "d"})
+    change(evidence, **described)
+    lines(
+        evidence / "verifiable" / "consumer-d.jsonl",
+        *(
+            {"timestamp": 120, "name": "record_data", **stored(seq, at)}
+            for seq, at in [(0, 0), (3, 1)]
+        ),
+    )
+    truth = establish(evidence)
+    assert truth.sums["p"].missed == {"g": 0}
+    assert truth.groups["g"].states == {"received": 3, "lost": 3}
