@@ -10,6 +10,7 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
 
+from acktrail.audit.wire.identity import topic_id_text
 from acktrail.errors import SourceUnavailable
 from ingest.kafka.access import (
     Listener,
@@ -71,6 +72,10 @@ class ClusterView:
             self.notes.append("no topic is visible: there is none, or we need Describe on topics")
         return seen
 
+    def cluster_id(self) -> str:
+        """Kafka's own id of the cluster; empty where the brokers give none."""
+        return str(self._metadata("the cluster's id").cluster_id or "")
+
     def brokers(self) -> list[int]:
         """Ids of the brokers that are up."""
         return sorted(self._metadata("the cluster's brokers").brokers)
@@ -103,7 +108,7 @@ class ClusterView:
         states = [
             PartitionState(
                 topic=topic.name,
-                topic_id=str(topic.topic_id),
+                topic_id=topic_id_text(topic.topic_id),
                 partition=each.id,
                 leader=each.leader.id if each.leader is not None else -1,
                 replicas=tuple(node.id for node in each.replicas),
@@ -135,7 +140,13 @@ class ClusterView:
             needs="Describe on the topic",
             needed=False,
         )
-        return {(place.topic, place.partition): answer for place, answer in answers.items()}
+        found = {}
+        for place, answer in answers.items():
+            if answer.offset >= 0:
+                found[place.topic, place.partition] = answer
+            else:  # librdkafka's -1001: no offset came, and no error either
+                self.notes.append(f"{_name(place)}: the leader gave no offset")
+        return found
 
     def settings(self, topics: Sequence[str], brokers: Sequence[int]) -> dict[Any, dict[str, str]]:
         """(kind, name) to settings, those the broker calls sensitive left out."""
@@ -152,6 +163,9 @@ class ClusterView:
             raise self._explained("the cluster's settings", said)
         found = {}
         for resource, entries in answers.items():
+            if not entries:  # every topic and broker has settings
+                self.notes.append(f"{_name(resource)}: the answer has no settings")
+                continue
             kind = "topic" if resource.restype == ResourceType.TOPIC else "broker"
             found[kind, resource.name] = {
                 name: str(entry.value)

@@ -4,7 +4,7 @@
 """
 
 from acktrail.audit.wire.encoder import Sighting, encode_sightings
-from acktrail.audit.wire.header import HEADER_NAME, Header, decode_header, encode_header
+from acktrail.audit.wire.header import HEADER_NAME, Header, decode_header, encode_header, own_header
 from acktrail.audit.wire.identity import (
     BLOCK_BITS,
     BLOCK_IDS,
@@ -19,12 +19,11 @@ from acktrail.audit.wire.report import (
     report_of_row,
     row_of_report,
 )
-from acktrail.audit.wire.runs import (
+from acktrail.audit.wire.run_lists import (
     BITMAP_BYTES,
     Runs,
     bitmap_of,
     decode_runs,
-    encode_bitmap,
     encode_ids,
     encode_runs,
     ids_of,
@@ -44,7 +43,6 @@ __all__ = [
     "decode_header",
     "decode_reports",
     "decode_runs",
-    "encode_bitmap",
     "encode_header",
     "encode_ids",
     "encode_reports",
@@ -52,6 +50,7 @@ __all__ = [
     "encode_sightings",
     "ids_of",
     "new_session",
+    "own_header",
     "report_of_row",
     "row_of_report",
     "session_started_ms",

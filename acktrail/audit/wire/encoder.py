@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from acktrail.audit.wire.identity import BLOCK_BITS, BLOCK_IDS
 from acktrail.audit.wire.report import Report
-from acktrail.audit.wire.runs import encode_ids
+from acktrail.audit.wire.run_lists import encode_ids
 from acktrail.contracts.vocabulary import Tier
 
 Longs = npt.NDArray[np.int64]
-
 
 PART_MS = 10_000
 """A part covers at most so long: the times of its ids are known that well."""
@@ -68,45 +67,56 @@ def encode_sightings(
 
 
 def _part(seen: list[Sighting], reporter: str, number: int, reported_ms: int, part: int) -> Report:
-    one = seen[0]
+    epoch = max((s.leader_epoch for s in seen if s.leader_epoch is not None), default=None)
     seqs = np.array([s.seq for s in seen], np.int64)
-    offsets = None if one.offset is None else np.array([s.offset for s in seen], np.int64)
-    times = [s.at_ms for s in seen]
+    offsets = None if seen[0].offset is None else np.array([s.offset for s in seen], np.int64)
+    times = np.array([s.at_ms for s in seen], np.int64)
+    place = replace(seen[0], leader_epoch=epoch)
+    report = encode_part(place, seqs, offsets, times, reporter, number, reported_ms, part)
+    if place.tier is not Tier.DELIVERED:
+        return report
+    again = 0  # records at or below an offset already seen
+    if offsets is not None:
+        again = int((offsets[1:] <= np.maximum.accumulate(offsets)[:-1]).sum())
+    return replace(report, redelivered=again)
+
+
+def encode_part(
+    place: Sighting,
+    seqs: Longs,
+    offsets: Longs | None,
+    times: Longs,
+    reporter: str,
+    number: int,
+    reported_ms: int,
+    part: int,
+) -> Report:
+    """The report of one part: *seqs* of one block, all seen where and as *place* was."""
     return Report(
         reporter=reporter,
-        tier=one.tier,
-        topic=one.topic,
+        tier=place.tier,
+        topic=place.topic,
         number=number,
         reported_ms=reported_ms,
-        session=one.session,
-        topic_id=one.topic_id,
-        partition=one.partition,
-        group=one.group,
-        block=one.seq >> BLOCK_BITS,
+        session=place.session,
+        topic_id=place.topic_id,
+        partition=place.partition,
+        group=place.group,
+        block=place.seq >> BLOCK_BITS,
         part=part,
-        leader_epoch=max(
-            (s.leader_epoch for s in seen if s.leader_epoch is not None), default=None
-        ),
+        leader_epoch=place.leader_epoch,
         first_offset=None if offsets is None else int(offsets.min()),
         last_offset=None if offsets is None else int(offsets.max()),
-        records=len(seen),
+        records=int(seqs.size),
         ids=encode_ids(seqs & (BLOCK_IDS - 1), offsets),
-        steps_back=None if offsets is None else steps_back(seqs, offsets),
-        redelivered=_redelivered(offsets) if one.tier is Tier.DELIVERED else None,
-        errors={one.error: str(np.unique(seqs).size)} if one.error else {},
-        began_ms=min(times),
-        ended_ms=max(times),
+        steps_back=None if offsets is None else _steps_back(seqs, offsets),
+        errors={place.error: str(np.unique(seqs).size)} if place.error else {},
+        began_ms=int(times.min()),
+        ended_ms=int(times.max()),
     )
 
 
-def steps_back(seqs: Longs, offsets: Longs) -> int:
+def _steps_back(seqs: Longs, offsets: Longs) -> int:
     """How often a seq is lower than the one before it, in offset order, each offset once."""
     _, first = np.unique(offsets, return_index=True)
     return int((np.diff(seqs[first]) < 0).sum())
-
-
-def _redelivered(offsets: Longs | None) -> int:
-    """Records at or below an offset already seen."""
-    if offsets is None or offsets.size < 2:
-        return 0
-    return int((offsets[1:] <= np.maximum.accumulate(offsets)[:-1]).sum())

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 BLOCK_BITS = 15
 BLOCK_IDS = 1 << BLOCK_BITS
 """Ids in one block: 32,768, a bitmap of 4 KiB."""
+BUCKET_BITS = 6
+"""64 blocks of a session are in one bucket, a partition of the audit tables."""
 
 _OURS = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 
@@ -23,19 +25,24 @@ def new_session(now_ms: int) -> str:
 
 
 def session_started_ms(session: str) -> int | None:
-    """When *session* started, where its id says so; None for a foreign name."""
+    """When *session* started, where its id has the time; None for a foreign name."""
     return int(session[:12], 16) if _OURS.fullmatch(session) else None
 
 
 def bucket_of(session: str, block: int) -> str:
     """The partition of the audit tables that *block* of *session* belongs to.
 
-    A pure function of the two, so that a report alone tells it: the hour the session started (or
-    a short hash of a foreign name), and the block in steps of 64 so that long sessions roll over.
+    A pure function of the two, so that a report alone is enough: the hour the session started (or
+    a short hash of a foreign name), and the block in steps so that long sessions roll over.
     """
     started = session_started_ms(session)
     if started is None:
         place = "x" + hashlib.blake2b(session.encode(), digest_size=1).hexdigest()
     else:
         place = datetime.fromtimestamp(started // 1000, UTC).strftime("%Y-%m-%dT%H")
-    return f"{place}.{max(block, 0) >> 6}"
+    return f"{place}.{max(block, 0) >> BUCKET_BITS}"
+
+
+def topic_id_text(topic_id: object) -> str:
+    """A topic's id as Kafka writes it; librdkafka writes the same bytes in standard base64."""
+    return str(topic_id or "").replace("+", "-").replace("/", "_")

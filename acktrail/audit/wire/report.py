@@ -1,4 +1,4 @@
-"""Audit reports: one row says which ids (or offsets) one reporter saw at one tier."""
+"""Audit reports: each row lists the ids (or offsets) that one reporter saw at one tier."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from acktrail.audit.wire.report_fields import field_readers
 from acktrail.contracts.vocabulary import Tier
 
 VERSION = 1
@@ -46,11 +47,35 @@ class Report:
     latency_p99_ms: int | None = None
     latency_max_ms: int | None = None
     closed: bool = False
+    exited: bool = False
+    unnamed: bytes | None = None
+    cluster_id: str | None = None
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    after_ms: int | None = None
+    """Receipts up to this one were in the lake when the scan began; set by the agent that scans."""
+    received_ms: int | None = None
+    """When an agent received it; set by the lake."""
 
 
 _NAMES = tuple(f.name for f in fields(Report))
+_READERS = field_readers({f.name: str(f.type) for f in fields(Report)})
+_OF_THE_LAKE = ("after_ms", "received_ms")
+"""What a client cannot know, and is not believed."""
 _DEFAULTS = asdict(Report("", Tier.HEARTBEAT, "", 0, 0))
-_TIMES = {"reported_at": "reported_ms", "began_at": "began_ms", "ended_at": "ended_ms"}
+_ALWAYS = ("reporter", "tier", "topic", "number", "reported_ms")
+"""Fields without a default: never left out of a message."""
+_TIMES = {
+    "reported_at": "reported_ms",
+    "began_at": "began_ms",
+    "ended_at": "ended_ms",
+    "after_at": "after_ms",
+}
+_COUNTS = ("outcomes", "dropped")
+"""Numbers by name; tables have them as text."""
+_NOT_KEPT = ("received_ms", "cluster_id", "metrics")
+"""No columns: `read_at` is the receipt, the id chose the cluster, metrics have their own table."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,9 +83,11 @@ def encode_reports(reports: Iterable[Report]) -> bytes:
     """One message of the audit topic: JSON, fields that have their default left out."""
     rows = []
     for report in reports:
-        row = {k: v for k, v in asdict(report).items() if v != _DEFAULTS[k] or k == "tier"}
-        if report.ids is not None:
-            row["ids"] = base64.b64encode(report.ids).decode()
+        given = {k: v for k, v in asdict(report).items() if k not in _OF_THE_LAKE}
+        row = {k: v for k, v in given.items() if v != _DEFAULTS[k] or k in _ALWAYS}
+        for name in ("ids", "unnamed"):
+            if row.get(name) is not None:
+                row[name] = base64.b64encode(row[name]).decode()
         rows.append(row)
     return json.dumps({"v": VERSION, "reports": rows}, separators=(",", ":")).encode()
 
@@ -75,27 +102,28 @@ def decode_reports(message: bytes) -> list[Report]:
         if loaded["v"] != VERSION:
             raise ValueError(f"an audit report of version {loaded['v']}; this reads {VERSION}")
         return [_report(row) for row in loaded["reports"]]
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not an audit report: {error!r}") from error
 
 
 def _report(row: Mapping[str, Any]) -> Report:
-    known = {k: v for k, v in row.items() if k in _NAMES}
-    known["tier"] = Tier(known["tier"])
-    if known.get("ids") is not None:
-        known["ids"] = base64.b64decode(known["ids"], validate=True)
-    known["minutes"] = tuple(known.get("minutes", ()))
-    return Report(**known)
+    known = {k: v for k, v in row.items() if k in _NAMES and k not in _OF_THE_LAKE}
+    return Report(**{name: _READERS[name](value) for name, value in known.items()})
 
 
 def row_of_report(report: Report, cluster: str, source: str, read_at: datetime) -> dict[str, Any]:
     """*report* as a row of `audit_reports`."""
     row: dict[str, Any] = asdict(report)
+    for name in _NOT_KEPT:
+        del row[name]
     for column, name in _TIMES.items():
-        row[column] = _instant(row.pop(name))
+        ms = row.pop(name)
+        row[column] = None if ms is None else _EPOCH + timedelta(milliseconds=ms)
     row["tier"] = report.tier.value
     row["minutes"] = list(report.minutes)
     row["errors"], row["settings"] = dict(report.errors), dict(report.settings)
+    for name in _COUNTS:
+        row[name] = {key: str(count) for key, count in getattr(report, name).items()}
     return row | {
         "cluster": cluster,
         "source": source,
@@ -111,12 +139,10 @@ def report_of_row(row: Mapping[str, Any]) -> Report:
     known["errors"] = dict(row.get("errors") or {})
     known["settings"] = dict(row.get("settings") or {})
     known["minutes"] = tuple(row.get("minutes") or ())
-    for column, name in _TIMES.items():
+    for name in _COUNTS:
+        known[name] = {key: int(count) for key, count in dict(row.get(name) or {}).items()}
+    for column, name in {**_TIMES, "read_at": "received_ms"}.items():
         value = row.get(column)
         if value is not None:
             known[name] = (value - _EPOCH) // timedelta(milliseconds=1)
     return Report(**known)
-
-
-def _instant(ms: int | None) -> datetime | None:
-    return None if ms is None else _EPOCH + timedelta(milliseconds=ms)

@@ -1,12 +1,14 @@
-"""Run lists: the ids of one block as runs, with their offsets where they are known.
+"""Sets of ids of one block: run lists in reports, bitmaps in tables, masks to compute with.
 
-Ids are nearly contiguous, so a set of them is a short list of runs. Three kinds, told by the first
-byte: 0 runs, 1 a bitmap (for sets that are no runs at all), 2 runs with offsets: within a run ids
-and offsets both grow by one. All numbers are LEB128 varints. See docs/wire.md.
+Ids are nearly contiguous, so a set of them is a short list of runs. The first byte of a run list is
+its kind: 0 runs, 1 a bitmap (for sets with hardly any runs), 2 runs with offsets: within a run ids
+and offsets both grow by one. All numbers are LEB128 varints. See docs/wire.md. A bitmap has a bit
+for each id (4 KiB), a mask a byte.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +19,14 @@ from acktrail.audit.wire.identity import BLOCK_IDS
 BITMAP_BYTES = BLOCK_IDS // 8
 
 Longs = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
+Bitmap = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 
 _RUNS, _BITMAP, _RUNS_AT = 0, 1, 2
 _EMPTY: Longs = np.empty(0, np.int64)
+_VARINT_STEPS: Longs = 1 << np.arange(7, 63, 7, dtype=np.int64)
+"""From each of these on, a varint is one byte longer."""
+_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +41,11 @@ class Runs:
     def count(self) -> int:
         """Ids in all runs."""
         return int(self.lengths.sum())
+
+    def listed(self) -> tuple[Longs, Longs | None]:
+        """Every id and, where known, its offset."""
+        offsets = None if self.offsets is None else _spread(self.offsets, self.lengths)
+        return _spread(self.starts, self.lengths), offsets
 
 
 def encode_ids(ids: npt.ArrayLike, offsets: npt.ArrayLike | None = None) -> bytes:
@@ -60,31 +71,27 @@ def encode_runs(runs: Runs) -> bytes:
     ends = runs.starts + runs.lengths
     gaps = runs.starts - np.concatenate(([0], ends[:-1]))
     if runs.offsets is None:
-        listed = np.stack((gaps, runs.lengths - 1), axis=1)
-        text = bytes([_RUNS]) + _varints(listed.ravel())
+        text = bytes([_RUNS]) + _varints(np.stack((gaps, runs.lengths - 1), axis=1).ravel())
         if len(text) <= BITMAP_BYTES:
             return text
-        return bytes([_BITMAP]) + _bitmap(runs).tobytes()
+        return bytes([_BITMAP]) + np.packbits(mask_of(runs), bitorder="little").tobytes()
     expected = np.concatenate(([0], (runs.offsets + runs.lengths)[:-1]))
     delta = runs.offsets - expected
     zigzag = (delta << 1) ^ (delta >> 63)
     return bytes([_RUNS_AT]) + _varints(np.stack((gaps, runs.lengths - 1, zigzag), axis=1).ravel())
 
 
-def encode_bitmap(bitmap: Bytes | bytes) -> bytes:
-    """The run list of a *bitmap* of 4,096 bytes."""
-    return encode_ids(ids_of(bitmap))
-
-
 def decode_runs(text: bytes) -> Runs:
-    """The runs in *text*; ValueError where it is no run list."""
+    """The runs in *text*; ValueError where it is not a run list."""
     if not text:
         raise ValueError("a run list has at least one byte")
     kind, body = text[0], text[1:]
     if kind == _BITMAP:
         if len(body) != BITMAP_BYTES:
             raise ValueError(f"a bitmap has {BITMAP_BYTES} bytes, not {len(body)}")
-        return decode_runs(_as_runs(np.frombuffer(body, np.uint8)))
+        ids = ids_of(body)
+        begins = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
+        return Runs(ids[begins], np.diff(np.append(begins, ids.size)))
     if kind not in (_RUNS, _RUNS_AT):
         raise ValueError(f"unknown kind of run list: {kind}")
     numbers = _read_varints(body)
@@ -94,7 +101,7 @@ def decode_runs(text: bytes) -> Runs:
     table = numbers.reshape(-1, width)
     lengths = table[:, 1] + 1
     starts = np.cumsum(table[:, 0] + lengths) - lengths
-    if starts.size and (starts[-1] + lengths[-1] > BLOCK_IDS or int(table[:, :2].min()) < 0):
+    if starts.size and (table[:, :2].max() >= BLOCK_IDS or starts[-1] + lengths[-1] > BLOCK_IDS):
         raise ValueError("the run list leaves its block")
     if kind == _RUNS:
         return Runs(starts, lengths)
@@ -104,15 +111,20 @@ def decode_runs(text: bytes) -> Runs:
     return Runs(starts, lengths, offsets)
 
 
-def bitmap_of(text: bytes) -> Bytes:
+def bitmap_of(text: bytes) -> Bitmap:
     """The ids of a run list as a bitmap; bit i of byte i // 8, lowest first."""
     if text[:1] == bytes([_BITMAP]) and len(text) == 1 + BITMAP_BYTES:
         return np.frombuffer(text, np.uint8, offset=1)
-    return _bitmap(decode_runs(text))
+    return np.packbits(mask_of(decode_runs(text)), bitorder="little")
 
 
-def mask_of(runs: Runs) -> npt.NDArray[np.bool_]:
+def mask_of(runs: Runs) -> Mask:
     """The ids of runs, one byte each: 1 where the id is in one of them."""
+    if runs.starts.size > 64 and 4 * runs.starts.size > runs.count:
+        # Many short runs: their ids one by one are faster.
+        mask = no_ids()
+        mask[_spread(runs.starts, runs.lengths)] = True
+        return mask
     ends = runs.starts + runs.lengths
     stretches = np.empty(2 * ends.size + 1, np.int64)  # outside, inside, outside, ...
     stretches[0::2] = np.append(runs.starts, BLOCK_IDS) - np.append(0, ends)
@@ -120,30 +132,41 @@ def mask_of(runs: Runs) -> npt.NDArray[np.bool_]:
     return np.repeat(np.arange(stretches.size) % 2 == 1, stretches)
 
 
-def ids_of(bitmap: Bytes | bytes) -> Longs:
+def no_ids() -> Mask:
+    """The empty set, as a mask of its own."""
+    return np.zeros(BLOCK_IDS, bool)
+
+
+def union(masks: Iterable[Mask]) -> Mask:
+    """Ids in any of the sets."""
+    result = no_ids()
+    for mask in masks:
+        result |= mask
+    return result
+
+
+def ids_of(bitmap: Bitmap | bytes) -> Longs:
     """The ids set in a bitmap, in order."""
     raw = np.frombuffer(bitmap, np.uint8) if isinstance(bitmap, bytes) else bitmap
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
 
 
-def _bitmap(runs: Runs) -> Bytes:
-    return np.packbits(mask_of(runs), bitorder="little")
+def popcount(bitmap: Bitmap) -> int:
+    """How many ids are set in a bitmap."""
+    return int(_ONES[bitmap].sum(dtype=np.int64))
 
 
-def _as_runs(bitmap: Bytes) -> bytes:
-    ids = ids_of(bitmap)
-    begins = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
-    lengths = np.diff(np.append(begins, ids.size))
-    starts = ids[begins]
-    gaps = starts - np.concatenate(([0], (starts + lengths)[:-1]))
-    return bytes([_RUNS]) + _varints(np.stack((gaps, lengths - 1), axis=1).ravel())
+def _spread(firsts: Longs, lengths: Longs) -> Longs:
+    """The numbers of runs one by one: each run grows by one from its first."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(firsts - before, lengths) + np.arange(int(lengths.sum()))
 
 
 def _varints(numbers: Longs) -> bytes:
     """Each number in LEB128: seven bits a byte, lowest first, the high bit: more follow."""
     if not numbers.size:
         return b""
-    width = np.maximum(1, (_bit_length(numbers) + 6) // 7)
+    width = 1 + np.searchsorted(_VARINT_STEPS, numbers, "right")
     position = np.arange(int(width.max()))
     groups = (numbers[:, None] >> (7 * position)[None, :]) & 0x7F
     more = position[None, :] < (width - 1)[:, None]
@@ -152,25 +175,25 @@ def _varints(numbers: Longs) -> bytes:
     return encoded
 
 
-def _bit_length(numbers: Longs) -> Longs:
-    rest, bits = numbers.copy(), np.zeros(numbers.shape, np.int64)
-    for step in (32, 16, 8, 4, 2, 1):
-        big = rest >> step > 0
-        bits[big] += step
-        rest[big] >>= step
-    return bits + (rest > 0)
-
-
 def _read_varints(body: bytes) -> Longs:
     raw = np.frombuffer(body, np.uint8)
     if not raw.size:
         return _EMPTY
-    last = raw < 0x80
-    if not last[-1]:
+    ends = (raw < 0x80).nonzero()[0]
+    if not ends.size or ends[-1] != raw.size - 1:
         raise ValueError("the run list ends within a number")
-    begins = np.concatenate(([0], np.flatnonzero(last)[:-1] + 1))
-    within = np.arange(raw.size) - np.repeat(begins, np.diff(np.append(begins, raw.size)))
-    if within.max() > 8:
+    if ends.size == raw.size:
+        return raw.astype(np.int64)
+    begins = np.zeros_like(ends)
+    begins[1:] = ends[:-1] + 1
+    more = ends - begins
+    if more.max() > 8:
         raise ValueError("a number in the run list is too long")
-    numbers: Longs = np.add.reduceat((raw & 0x7F).astype(np.int64) << (7 * within), begins)
+    bits = (raw & 0x7F).astype(np.int64)
+    numbers: Longs = bits[begins]
+    longer, at = more.nonzero()[0], 1
+    while longer.size:
+        numbers[longer] |= bits[begins[longer] + at] << (7 * at)
+        longer = longer[more[longer] > at]
+        at += 1
     return numbers
