@@ -1,6 +1,6 @@
 """Great Expectations, imported quickly and quietly: no telemetry, no progress bars, no Spark.
 
-The rest of the room imports it from here. Three of its imports serve features that are not used
+The rest of the package imports it from here. Three of its imports serve features that are not used
 (Spark, charts, distribution tests) and take more time than all the checks; they are put off.
 """
 
@@ -11,10 +11,12 @@ import logging
 import os
 import sys
 import warnings
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 _PUT_OFF = ("altair", "scipy.stats")
+_DOCS_SITE = "acktrail"
 
 
 class _Later(ModuleType):
@@ -71,11 +73,29 @@ gxe: Any = _gxe
 
 
 def context() -> Any:
-    """A context that lives in memory and speaks to nobody."""
+    """A context that lives in memory and sends nothing anywhere."""
     made = gx.get_context(mode="ephemeral")
     made.enable_analytics(False)
     made.variables.progress_bars = ProgressBarsConfig(globally=False)
     return made
+
+
+def build_docs(gx_context: Any, directory: Path) -> None:
+    """Data Docs of what *gx_context* has just validated, in *directory*."""
+    for site in list(gx_context.get_site_names()):
+        gx_context.delete_data_docs_site(site)
+    gx_context.add_data_docs_site(
+        _DOCS_SITE,
+        {
+            "class_name": "SiteBuilder",
+            "store_backend": {
+                "class_name": "TupleFilesystemStoreBackend",
+                "base_directory": str(directory.absolute()),
+            },
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        },
+    )
+    gx_context.build_data_docs(site_names=[_DOCS_SITE])
 
 
 __all__ = [
@@ -83,6 +103,7 @@ __all__ = [
     "MetricDomainTypes",
     "PandasExecutionEngine",
     "TableMetricProvider",
+    "build_docs",
     "context",
     "gx",
     "gxe",

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from acktrail.alerts.finding import Finding
-from acktrail.answers.pending import PendingEvidence, behind
+from acktrail.answers.pending import PendingEvidence, behind, pending_evidence
 from acktrail.contracts import Table
 from acktrail.contracts.bronze import (
     AUDIT_REPORTS,
@@ -26,8 +27,13 @@ from acktrail.contracts.bronze import (
 from acktrail.terminal.output import moment
 from expectations.domain.expectation import missing
 
+if TYPE_CHECKING:
+    from acktrail.lake import Lake
+
 PENDING = "pending_s"
 """The threshold: so long evidence may wait for the next run."""
+PENDING_CAUSE = "pending_"
+"""How the cause of a finding about evidence that waits begins."""
 _ALL = frozenset(table.name for table in BRONZE)
 _LEDGER = (AUDIT_REPORTS, CLUSTER_STATES, GROUP_OFFSETS, CLUSTER_CONFIGS)
 _DECIDES: dict[str, frozenset[str]] = {
@@ -79,7 +85,7 @@ class Waiting:
         why = f" The last run failed: {_first_line(failures[0].error)}." if failures else ""
         return missing(
             cluster="",
-            cause=f"pending_{source}",
+            cause=f"{PENDING_CAUSE}{source}",
             starts_at=min((p.since for p in late if p.since), default=self.now),
             because=f"{_rows(late)} not in {named} yet.{why} Run `acktrail run`.",
             keys=tuple(tables),
@@ -88,6 +94,11 @@ class Waiting:
 
 NOTHING_WAITS = Waiting((), timedelta(0), datetime.fromtimestamp(0, UTC))
 """For those who run the jobs themselves, just before they ask."""
+
+
+def look_for_waiting(lake: Lake, allowed_s: float, now: datetime) -> Waiting:
+    """The evidence that no run has read yet; the policy lets it wait for *allowed_s*."""
+    return Waiting(pending_evidence(lake), timedelta(seconds=allowed_s), now)
 
 
 def _rows(pending: Sequence[PendingEvidence]) -> str:

@@ -12,14 +12,23 @@ from acktrail.contracts.gold import (
     VERDICT_CHANGES,
 )
 from acktrail.contracts.runs import COVERAGE, RUNS, SOURCE_STATES
-from acktrail.contracts.silver import CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
+from acktrail.contracts.silver import BROKER_METRICS, CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
 from expectations import views
+from expectations.domain.broker_requests import (
+    ExpectNoFailedFetchRequests,
+    ExpectNoFailedProduceRequests,
+)
+from expectations.domain.brokers import (
+    ExpectIsrStable,
+    ExpectNoPartitionOffline,
+    ExpectPartitionsAboveMinIsr,
+    ExpectPartitionsReplicated,
+)
 from expectations.domain.clients import ExpectClientsMatchedAcrossSources
 from expectations.domain.counts import (
     ExpectEveryRowAccountedFor,
     ExpectNothingUnreadableDropped,
 )
-from expectations.domain.errors import ExpectNoNonRetriableError
 from expectations.domain.evidence import (
     ExpectClocksWithinBound,
     ExpectEvidenceCompleteAndFresh,
@@ -27,6 +36,7 @@ from expectations.domain.evidence import (
     ExpectMetricsOfEverySource,
 )
 from expectations.domain.failed_requests import ExpectFailedProduceRequestsExplained
+from expectations.domain.final_errors import ExpectNoNonRetriableError
 from expectations.domain.ledger import (
     ExpectLedgerBalances,
     ExpectNoDuplicateFromIdempotentProducer,
@@ -140,6 +150,37 @@ SUITES: tuple[Suite, ...] = (
             warn(
                 ExpectFailedProduceRequestsExplained(),
                 "Brokers fail produce requests that no client reports.",
+            ),
+        ),
+    ),
+    Suite(
+        BROKER_METRICS,
+        views.broker_metrics,
+        needs="metrics",
+        checks=(
+            fail(
+                ExpectNoPartitionOffline(),
+                "Partitions have no leader: nobody can write to or read from them.",
+            ),
+            fail(
+                ExpectNoFailedProduceRequests(),
+                "Brokers fail produce requests.",
+            ),
+            fail(
+                ExpectNoFailedFetchRequests(),
+                "Brokers fail fetch requests.",
+            ),
+            warn(
+                ExpectPartitionsAboveMinIsr(),
+                "Partitions have too few replicas in sync: sends with acks=all are refused.",
+            ),
+            warn(
+                ExpectPartitionsReplicated(),
+                "Partitions lack replicas: the next broker that stops may cost messages.",
+            ),
+            warn(
+                ExpectIsrStable(),
+                "Replicas fall out of sync again and again.",
             ),
         ),
     ),

@@ -1,4 +1,4 @@
-"""Ask every suite of a lake: read, validate by Great Expectations, collect findings.
+"""Validate every suite on a lake: read its table, run Great Expectations, collect findings.
 
 Time is an argument. A table that was never written, a known gap in the evidence behind it, and a
 check that raises an error are undecided, never a pass. One such check never stops the others.
@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acktrail.alerts.finding import NOT_COLLECTED, NOT_EVALUATED, CheckResult, Finding
+from acktrail.alerts.finding import (
+    NOT_COLLECTED,
+    NOT_EVALUATED,
+    WAITING,
+    CheckResult,
+    Finding,
+    scope_of,
+)
 from acktrail.contracts.runs import COVERAGE
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import TransientError
 from acktrail.policy import KINDS, Policy
-from expectations.docs import build_docs
 from expectations.domain.evidence import STALE
 from expectations.domain.expectation import missing, not_collected
-from expectations.engine import context, gx
-from expectations.from_contract import structural
+from expectations.domain.structure import structural
+from expectations.engine import build_docs, context, gx
 from expectations.gaps import missing_evidence
-from expectations.stale import NOTHING_WAITS, Waiting
+from expectations.stale import NOTHING_WAITS, PENDING_CAUSE, Waiting
 from expectations.suite import Check, Question, Suite
 
 if TYPE_CHECKING:
@@ -44,10 +51,17 @@ _STRUCTURE_CHECK = Check(
 class Asked:
     """Everything a validation needs besides the lake."""
 
-    question: Question
+    as_of: datetime
     policy: Policy
     runbooks: str
+    """Address of the runbooks of our own checks."""
     waiting: Waiting = NOTHING_WAITS
+    """Evidence that is not in the answers yet."""
+
+    @property
+    def question(self) -> Question:
+        """The moment and the window that are asked about."""
+        return Question(self.as_of, self.policy.window)
 
     def runbook(self, check: Check) -> str:
         """The page for *check*: our own, or the one a user named."""
@@ -57,11 +71,12 @@ class Asked:
         """The grade of *check*, which a policy may change."""
         return self.policy.grade_of(check.name, check.grade)
 
-    def addressed(self, finding: Finding, check: Check) -> Finding:
-        """*finding* with its check, its owner, and what mutes it.
+    def addressed(self, finding: Finding, suite: Suite, check: Check) -> Finding:
+        """*finding* with its check, its owner, what mutes it, and who must look again to end it.
 
         A check that cannot be evaluated keeps its grade, and nothing mutes it.
         """
+        waits = finding.cause.startswith(PENDING_CAUSE)
         raised = finding.state == NOT_EVALUATED
         blind = finding.outcome is Outcome.UNDECIDED and not raised
         named = replace(
@@ -70,8 +85,9 @@ class Asked:
             grade=Grade.WARN if blind else self.grade(check),
             runbook=self.runbook(check),
             owner=self.policy.owner_of(finding),
+            found_by=(WAITING if waits else scope_of(suite.table.name, check.name),),
         )
-        muted = "" if raised else self.policy.muted_by(named, self.question.as_of)
+        muted = "" if raised else self.policy.muted_by(named, self.as_of)
         if blind and finding.needs in self.policy.not_collected:
             muted = NOT_COLLECTED
         return replace(named, muted_by=muted)
@@ -99,7 +115,7 @@ def validate(
             found = unknown[:1] or [_absent(suite, asked)]
             results.extend(_result(suite, check, 0, found, asked) for check in suite.checks)
             continue
-        results.extend(_read(suite, len(frame), raw, asked, unknown))
+        results.extend(_results(suite, len(frame), raw, asked, unknown))
     if docs is not None:
         build_docs(gx_context, docs)
     return results
@@ -151,7 +167,7 @@ def bound(check: Check, asked: Asked) -> Any:
     changes: dict[str, Any] = {"notes": f"{check.sentence} Runbook: {asked.runbook(check)}"}
     thresholds = getattr(check.expectation, "thresholds", None)
     if thresholds is not None:
-        changes["as_of"] = asked.question.as_of.isoformat()
+        changes["as_of"] = asked.as_of.isoformat()
         changes["limits"] = (*asked.policy.limits(tuple(thresholds)), thresholds)
     return check.expectation.copy(update=changes)
 
@@ -166,35 +182,32 @@ def _error_of(result: Any) -> str | None:
     return None
 
 
-def _read(
+def _results(
     suite: Suite, rows: int, raw: Sequence[Any], asked: Asked, unknown: Sequence[Finding]
 ) -> Iterable[CheckResult]:
     """The results of a suite; what is *unknown* makes undecided what did not fail."""
     split = len(raw) - len(suite.checks)
     if suite.structural:
-        yield _structure(suite, rows, raw[:split], asked)
+        broken = [r for r in raw[:split] if not r.success]
+        found = [_plain(suite, "contract_broken", broken, asked)] if broken else []
+        yield _result(suite, _STRUCTURE_CHECK, rows, found, asked)
     for check, result in zip(suite.checks, raw[split:], strict=True):
         error = _error_of(result)
         if error is not None:
             raised = not_evaluated(check.name, f"{check.name} raised {error}.", asked)
             yield _result(suite, check, rows, [raised], asked)
             continue
-        found = _findings(suite, check, result, asked)
-        if any(u.cause.startswith("pending_") for u in unknown):
+        details = (result.result or {}).get("details") or {}
+        if "findings" in details:  # an expectation of ours
+            found = [Finding.from_json(f) for f in details["findings"]]
+        else:
+            found = [] if result.success else [_plain(suite, check.name, [result], asked)]
+        if any(u.cause.startswith(PENDING_CAUSE) for u in unknown):
             # A source is not stale while what it gave waits for a run.
             found = [f for f in found if f.state != STALE]
         failing = {f.cluster for f in found}
         found.extend(gap for gap in unknown if gap.cluster not in failing)
         yield _result(suite, check, rows, found, asked)
-
-
-def _findings(suite: Suite, check: Check, result: Any, asked: Asked) -> list[Finding]:
-    details = (result.result or {}).get("details") or {}
-    if "findings" in details:
-        return [Finding.from_json(f) for f in details["findings"]]
-    if result.success:
-        return []
-    return [_plain(suite, check.name, [result], asked)]
 
 
 def _result(
@@ -207,14 +220,23 @@ def _result(
         rows_checked=rows,
         sentence=check.sentence,
         runbook=asked.runbook(check),
-        findings=tuple(asked.addressed(f, check) for f in found),
+        findings=tuple(asked.addressed(f, suite, check) for f in found),
     )
 
 
-def _structure(suite: Suite, rows: int, raw: Sequence[Any], asked: Asked) -> CheckResult:
-    broken = [r for r in raw if not r.success]
-    found = [_plain(suite, "contract_broken", broken, asked)] if broken else []
-    return _result(suite, _STRUCTURE_CHECK, rows, found, asked)
+def evaluated(results: Iterable[CheckResult], asked: Asked) -> set[str]:
+    """Everything that was looked at, as `alerts_due` takes it."""
+    scopes = {result.scope for result in results}
+    return scopes if asked.waiting is NOTHING_WAITS else scopes | {WAITING}
+
+
+def scopes_of(suites: Iterable[Suite]) -> set[str]:
+    """Everything that *suites* can look at, as `alerts_due` takes it."""
+    return {
+        scope_of(suite.table.name, check.name)
+        for suite in suites
+        for check in (*suite.checks, *((_STRUCTURE_CHECK,) if suite.structural else ()))
+    }
 
 
 def _plain(suite: Suite, state: str, broken: Sequence[Any], asked: Asked) -> Finding:
@@ -227,7 +249,7 @@ def _plain(suite: Suite, state: str, broken: Sequence[Any], asked: Asked) -> Fin
         group="",
         state=state,
         cause=suite.table.name,
-        starts_at=asked.question.as_of,
+        starts_at=asked.as_of,
         ends_at=None,
         because=f"{suite.table.name}: {'; '.join(keys[:3])}.",
         count=len(broken),
@@ -251,14 +273,14 @@ def _described(result: Any) -> str:
 
 def _absent(suite: Suite, asked: Asked) -> Finding:
     """Why the checks on a table that was never written are undecided."""
-    told = f"Table {suite.table.name} does not exist yet. Run `acktrail run`."
+    because = f"Table {suite.table.name} does not exist yet. Run `acktrail run`."
     if suite.needs == "evidence":
-        told = "Nothing was collected yet. Start the agents, then run `acktrail run`."
+        because = "Nothing was collected yet. Start the agents, then run `acktrail run`."
     return missing(
         cluster="",
         cause=f"no_{suite.needs}",
-        starts_at=asked.question.as_of,
-        because=not_collected(suite.needs) if suite.needs in KINDS else told,
+        starts_at=asked.as_of,
+        because=not_collected(suite.needs) if suite.needs in KINDS else because,
         needs=suite.needs,
     )
 
@@ -283,7 +305,7 @@ def not_evaluated(cause: str, because: str, asked: Asked) -> Finding:
         group="",
         state=NOT_EVALUATED,
         cause=cause,
-        starts_at=asked.question.as_of,
+        starts_at=asked.as_of,
         ends_at=None,
         because=f"{because} The other checks were evaluated. Report this text as a fault of "
         "acktrail unless it names something to mend.",

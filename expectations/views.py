@@ -21,9 +21,16 @@ from acktrail.contracts.gold import (
     VERDICT_CHANGES,
 )
 from acktrail.contracts.runs import COVERAGE, RUNS, SOURCE_STATES
-from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENTS, PRODUCER_EVENTS, UNREAD_RECORDS
+from acktrail.contracts.silver import (
+    BROKER_METRICS,
+    CLIENT_CONFIGS,
+    CLIENTS,
+    PRODUCER_EVENTS,
+    UNREAD_RECORDS,
+)
 from acktrail.contracts.vocabulary import SourceState, Tier
 from acktrail.window import day_of, hour_of
+from expectations.rate_samples import with_samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +76,39 @@ def verdict_changes(lake: Lake, question: Question) -> pd.DataFrame | None:
 
 
 def producer_reliability(lake: Lake, question: Question) -> pd.DataFrame | None:
-    """The hours of the window up to the time asked about."""
-    return frame(lake, PRODUCER_RELIABILITY, _hours(question))
+    """The hours of the window up to the time asked about, with the samples of what is not 0."""
+    hours = frame(lake, PRODUCER_RELIABILITY, _hours(question))
+    return None if hours is None else with_samples(lake, hours)
+
+
+_AT_ZERO = ("under-min-isr-partitions", "under-replicated-partitions", "offline-partitions")
+_GROWING = (
+    *("failed-produce-requests-total", "failed-fetch-requests-total"),
+    *("request-errors-total", "isr-shrinks-total"),
+)
+_ASKED = ("Produce", "Fetch")
+
+
+def broker_metrics(lake: Lake, question: Question) -> pd.DataFrame | None:
+    """Samples of the window that are not 0 and should be; all of the last hour's gauges.
+
+    Of a healthy cluster that is little, however many brokers and topics it has.
+    """
+    metric, lately = ds.field("metric"), hour_of(question.as_of - timedelta(hours=1))
+    above = metric.isin(_AT_ZERO) & (ds.field("value") > 0)
+    grown = metric.isin(_GROWING) & (ds.field("increase") > 0)
+    # Answers without an error are most of all samples.
+    answer = ds.field("error").is_null() | (
+        ds.field("request").isin(_ASKED) & (ds.field("error") != "NONE")
+    )
+    newest = metric.isin(_AT_ZERO) & (ds.field("hour") >= lately)
+    where = _hours(question) & (newest | above | (grown & answer))
+    samples = frame(lake, BROKER_METRICS, where)
+    if samples is None:
+        return None
+    import pandas as pd
+
+    return samples[samples["at"] <= pd.Timestamp(question.as_of)]
 
 
 def offset_accounts(lake: Lake, question: Question) -> pd.DataFrame | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from acktrail.contracts.vocabulary import Grade, Outcome
@@ -15,6 +16,10 @@ NOT_EVALUATED = "check_not_evaluated"
 """State of a finding about a check that raised an error, or whose table cannot be read."""
 NOT_COLLECTED = "not_collected"
 """What mutes findings about evidence that the policy file says is not collected."""
+WAITING = "waiting"
+"""Who finds evidence that waits for a run: not a check, and not every command looks for it."""
+OUT_OF_SYNC = "(out of sync)"
+"""Stands behind a broker that the cluster itself named: it outweighs what clients suspect."""
 MOST_KEYS = 50
 """Offending keys kept of one finding; the count says how many there were."""
 
@@ -42,12 +47,32 @@ class Finding:
     loss: bool = False
     """Messages are gone: no maintenance window mutes it."""
     needs: str = ""
-    """The kind of evidence that is missing: nobody is told where it is not collected."""
+    """The kind of evidence that is missing: no alert where it is not collected."""
     check: str = ""
     grade: Grade = Grade.FAIL
     runbook: str = ""
     owner: str = ""
     muted_by: str = ""
+    found_by: tuple[str, ...] = ()
+    """Who found it, as `table.check`; `waiting` for evidence that waits for a run."""
+    what: str = ""
+    """What happens, in words that stay true while it goes on: a page is not changed by a clock."""
+    past: str = ""
+    """What happened, for a page about something that is over; *what* or *because* where empty."""
+    fix: str = ""
+    """What to do."""
+    hosts: tuple[str, ...] = ()
+    """Hosts of the clients."""
+    brokers: tuple[str, ...] = ()
+    """Ids of the brokers it is about."""
+    partitions: tuple[str, ...] = ()
+    """Partitions with their leader and in-sync replicas, as a person reads them."""
+    at_stake: int | None = None
+    """Records that can still be saved, where known."""
+    deadline: datetime | None = None
+    """When the first of them may be given up."""
+    incident: str = ""
+    """Name of the loss incident, as `acktrail explain` takes it."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -57,14 +82,13 @@ class Finding:
     def from_json(raw: Mapping[str, Any]) -> Finding:
         """What *to_json* wrote."""
         read: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
-        ends = read["ends_at"]
+        instants = {name: read[name] for name in ("starts_at", "ends_at", "deadline")}
         return Finding(
             **{
                 **read,
                 "outcome": Outcome(read["outcome"]),
                 "grade": Grade(read["grade"]),
-                "starts_at": datetime.fromisoformat(read["starts_at"]),
-                "ends_at": None if ends is None else datetime.fromisoformat(ends),
+                **{n: at and datetime.fromisoformat(at) for n, at in instants.items()},
             }
         )
 
@@ -80,6 +104,11 @@ class CheckResult:
     sentence: str
     runbook: str
     findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def scope(self) -> str:
+        """What was evaluated, as `table.check`."""
+        return scope_of(self.table, self.check)
 
     @property
     def open_findings(self) -> tuple[Finding, ...]:
@@ -119,33 +148,35 @@ class CheckResult:
             "check": self.check,
             "grade": self.grade.value,
             "rows_checked": self.rows_checked,
-            "runbook": self.runbook,
-            "day": as_of.strftime("%Y-%m-%d"),
-        }
-        return [{**shared, **self._of_owner(owner)} for owner in owners]
-
-    def _of_owner(self, owner: str) -> dict[str, Any]:
-        own = replace(
-            self, findings=tuple(f for f in self.findings if f.muted_by or f.owner == owner)
-        )
-        found = own.open_findings
-        return {
-            "subject": owner,
-            "outcome": own.outcome.value,
-            "rows_failed": sum(f.count for f in found if f.outcome is Outcome.FAIL),
             "rows_muted": sum(
                 f.count for f in self.findings if f.muted_by and f.outcome is Outcome.FAIL
             ),
-            "keys": list(first_keys(key for f in found for key in f.keys)),
-            "because": " ".join(dict.fromkeys(f.because for f in found)) or self.sentence,
+            "runbook": self.runbook,
+            "day": as_of.strftime("%Y-%m-%d"),
         }
+        made = []
+        for owner in owners:
+            concerned = tuple(f for f in self.findings if f.muted_by or f.owner == owner)
+            own = replace(self, findings=concerned)
+            found = own.open_findings
+            made.append(
+                {
+                    **shared,
+                    "subject": owner,
+                    "outcome": own.outcome.value,
+                    "rows_failed": sum(f.count for f in found if f.outcome is Outcome.FAIL),
+                    "keys": list(first_keys(key for f in found for key in f.keys)),
+                    "because": " ".join(dict.fromkeys(f.because for f in found)) or self.sentence,
+                }
+            )
+        return made
+
+
+def scope_of(table: str, check: str) -> str:
+    """One check on one table: a check of one name may be on several tables."""
+    return f"{table}.{check}"
 
 
 def first_keys(keys: Iterable[str]) -> tuple[str, ...]:
     """The first keys, as many as are kept."""
-    kept: list[str] = []
-    for key in keys:
-        if len(kept) == MOST_KEYS:
-            break
-        kept.append(key)
-    return tuple(kept)
+    return tuple(islice(keys, MOST_KEYS))

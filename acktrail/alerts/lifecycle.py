@@ -1,326 +1,363 @@
-"""Which alerts open, go on and are resolved: pure decisions over findings and the outbox.
-
-One alert per incident. Its fingerprint is the hash of cluster, topic, group, state, cause and the
-start of the incident; ids and counts are annotations. While an alert is open its fingerprint,
-labels and start never change, so that a receiver sees exactly one.
-"""
+"""Which alerts open, go on and are resolved: pure decisions over findings and the outbox."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
+from typing import Protocol
 
-from acktrail.alerts.finding import NOT_EVALUATED, UNDECIDED, Finding, first_keys
+from acktrail.alerts.alert import (
+    OPEN,
+    RESOLUTION,
+    RESOLVED,
+    Alert,
+    fingerprint_of,
+    identity_of,
+    opened,
+)
+from acktrail.alerts.fault import BROKERS, UNEXPLAINED, FaultIdentity, fault_behind
+from acktrail.alerts.finding import NOT_EVALUATED, UNDECIDED, WAITING, Finding
+from acktrail.alerts.grouping import Occurrence, near, occurrences
+from acktrail.alerts.symptom import MOST_OVER, Symptom, symptoms_of
 from acktrail.contracts.vocabulary import Grade, Outcome
-from acktrail.policy.renamed import current_name
 
-OPEN, RESOLVED = "open", "resolved"
-RESOLUTION = "resolution"
-"""Annotation: why an alert was resolved though no check saw that it is cured."""
-NEAR = timedelta(minutes=10)
-"""Late evidence may move the ends of an incident by so much and it is still the same one."""
+_NO_CHECK, _WITHDRAWN = "no check", "withdrawn"
+
+
+class Hindsight(Protocol):
+    """What the lake knows of a fault once it is over."""
+
+    def outcome(self, alert: Alert) -> str:
+        """What was lost in the end, as a sentence."""
+
+    def withdrawn(self, alert: Alert, losses: Sequence[Symptom]) -> str:
+        """Why *losses* are not there any more: a corrected verdict, or the end of the window."""
+
+
+class NothingKnown:
+    """Where no lake can be asked."""
+
+    def outcome(self, alert: Alert) -> str:
+        """The losses that the alert itself has."""
+        return f"{alert.lost:,} messages are lost." if alert.lost else ""
+
+    def withdrawn(self, alert: Alert, losses: Sequence[Symptom]) -> str:  # noqa: ARG002
+        """Nobody knows more than that they are not found any more."""
+        return "The loss is not found any more."
 
 
 @dataclass(frozen=True)
-class Alert:
-    """One alert as the outbox holds it: its newest change, and who has taken that change."""
+class _Looked:
+    """Who looked this time, and could see."""
 
-    fingerprint: str
-    number: int
-    step: int
-    changed_at: datetime
-    status: str
-    delivered: tuple[str, ...]
-    check: str
-    grade: Grade
-    owner: str
-    cluster: str
-    topic: str
-    group: str
-    state: str
-    cause: str
-    starts_at: datetime
-    until_at: datetime | None
-    ends_at: datetime | None
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
+    evaluated: frozenset[str]
+    existing: Collection[str] | None
+    blind: Collection[tuple[str, str]]
 
-    @property
-    def key(self) -> str:
-        """Names this change: a receiver that gets it twice can tell."""
-        return f"{self.fingerprint}-{self.number}"
+    def finders(self, symptom: Symptom) -> set[str]:
+        """The checks that must look again before *symptom* is over: those that found it and exist.
 
-    @property
-    def summary(self) -> str:
-        """What is wrong; and why it was resolved, where nobody saw that it is cured."""
-        said = (self.annotations.get("summary"), self.annotations.get(RESOLUTION))
-        return " ".join(text for text in said if text)
+        A symptom of an earlier version does not name them: every check of its name.
+        """
+        known = {*(self.existing or symptom.found_by), *self.evaluated, WAITING}
+        if symptom.found_by:
+            return known & set(symptom.found_by)
+        return {scope for scope in known if _check_of(scope) == symptom.check}
 
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """What it is about, whenever it began."""
-        return (self.cluster, self.topic, self.group, self.state, self.cause)
+    def sees(self, symptom: Symptom, cluster: str) -> bool:
+        """Whether all who found it have looked, with the evidence that they need."""
+        finders = self.finders(symptom)
+        if not finders or not finders <= self.evaluated:
+            return False
+        if symptom.state in (UNDECIDED, NOT_EVALUATED):
+            return True
+        return not {(symptom.check, cluster), (symptom.check, "")} & set(self.blind)
 
-    def row(self) -> dict[str, Any]:
-        """Its row of the `alerts` table."""
-        return {
-            **self.__dict__,
-            "delivered": list(self.delivered),
-            "grade": self.grade.value,
-            "labels": list(self.labels.items()),
-            "annotations": list(self.annotations.items()),
-        }
-
-
-def fingerprint_of(identity: Sequence[str], starts_at: datetime) -> str:
-    """The name of an incident: what it is about and when it began."""
-    text = json.dumps([*identity, starts_at.isoformat()])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def newest(rows: Iterable[Mapping[str, Any]]) -> dict[str, Alert]:
-    """The newest state of every alert, by fingerprint, from rows of the `alerts` table."""
-    found: dict[str, Alert] = {}
-    for row in rows:
-        alert = _read(row)
-        before = found.get(alert.fingerprint)
-        if before is None or (alert.number, alert.step) > (before.number, before.step):
-            found[alert.fingerprint] = alert
-        elif (alert.number, alert.step) == (before.number, before.step):
-            taken = tuple(sorted({*alert.delivered, *before.delivered}))
-            found[alert.fingerprint] = replace(alert, delivered=taken)
-    return found
+    def is_orphan(self, symptom: Symptom) -> bool:
+        """Whether no check that exists can decide it."""
+        return self.existing is not None and not self.finders(symptom)
 
 
 def alerts_due(
     findings: Sequence[Finding],
     before: Mapping[str, Alert],
-    checks: Collection[str],
+    evaluated: Collection[str],
     now: datetime,
     existing: Collection[str] | None = None,
+    hindsight: Hindsight | None = None,
 ) -> list[Alert]:
-    """The changes to record: alerts opened, refreshed and resolved.
+    """The changes to record: alerts opened, refreshed, opened again and resolved.
 
-    *checks* are those that ran, *existing* all there are (None: not known). An alert is resolved
-    only when its check could see: one whose evidence is missing keeps what it had found, and one
-    that did not run says nothing. An alert of a check that does not exist is resolved with a
-    reason, because nothing can ever decide it.
+    *evaluated* are the checks that ran, each as `table.check`, *existing* all there are (None: not
+    known). A sign is over only when all checks that found it have run again with the evidence they
+    need: a check whose evidence is missing keeps what it had found. A sign that only checks that no
+    longer exist have found is over with a reason: no check can decide it.
     """
-    matched = _match(_merged(findings), before)
-    changes = [
-        change
-        for fingerprint, finding in matched.items()
-        if (change := _change(before.get(fingerprint), fingerprint, finding, now)) is not None
-    ]
     blind = {(f.check, f.cluster) for f in findings if f.outcome is Outcome.UNDECIDED}
-    for fingerprint, alert in before.items():
-        if alert.status != OPEN or fingerprint in matched:
+    looked = _Looked(frozenset(evaluated), existing, blind)
+    known = hindsight or NothingKnown()
+    continued: dict[str, list[Occurrence]] = {}
+    begun: dict[str, Occurrence] = {}
+    joined: dict[str, str] = {}
+    for occurrence in occurrences(findings):
+        alerts = _continued(occurrence, before.values())
+        if alerts:
+            first = alerts[0].fingerprint
+            continued.setdefault(first, []).append(occurrence)
+            others = [a for a in alerts[1:] if a.status == OPEN]
+        elif occurrence.told:
+            first = fingerprint_of(identity_of(occurrence), occurrence.starts_at)
+            begun[first] = occurrence
+            others = []
+        else:
             continue
-        if _cured(alert, checks, blind):
-            changes.append(_resolved(alert, now))
-        elif existing is not None and alert.check not in {*existing, *checks}:
-            reason = (
-                f"Resolved because the check {alert.check} no longer exists, "
-                "not because it is known to be cured."
-            )
-            annotated = {**alert.annotations, RESOLUTION: reason}
-            changes.append(_resolved(replace(alert, annotations=annotated), now))
+        if occurrence.pages:
+            others += _tickets(occurrence, before.values())
+        joined.update((a.fingerprint, first) for a in others if a.fingerprint != first)
+    changes = []
+    for fingerprint, occurrence in begun.items():
+        earlier = before.get(fingerprint)
+        number = 1 if earlier is None else earlier.number + 1
+        changes.append(opened(fingerprint, number, occurrence, now))
+    for fingerprint, alert in before.items():
+        if fingerprint not in continued and (fingerprint in joined or alert.status != OPEN):
+            continue
+        change = _next(alert, continued.get(fingerprint, ()), looked, now, known)
+        if change is not None:
+            changes.append(change)
+    for fingerprint, into in joined.items():
+        if fingerprint not in continued:
+            changes.append(_closed(before[fingerprint], now, known, f"It is part of {into} now."))
     return changes
 
 
-def _resolved(alert: Alert, now: datetime) -> Alert:
-    return replace(
+def acknowledged(alert: Alert, by: str, because: str, now: datetime, known: Hindsight) -> Alert:
+    """*alert* once *by* has acknowledged its losses: over, unless something else goes on."""
+    seen = replace(
+        alert,
+        acknowledged=alert.lost,
+        acknowledged_by=by,
+        acknowledged_at=now,
+        acknowledged_because=because,
+    )
+    if seen.goes_on:
+        return replace(seen.described(), step=alert.step + 1, changed_at=now)
+    return _closed(seen, now, known, f"Acknowledged by {by}: {because}")
+
+
+def _continued(occurrence: Occurrence, alerts: Iterable[Alert]) -> list[Alert]:
+    """The alerts that *occurrence* continues: open ones first, then the one that began first."""
+    found = []
+    for alert in alerts:
+        if (alert.cluster, alert.owner) != (occurrence.cluster, occurrence.owner):
+            continue
+        if not near(*_span(alert), *occurrence.span):
+            continue
+        if occurrence.pages and alert.grade is not Grade.FAIL:
+            continue  # a ticket never becomes a page: a page opens, and the ticket joins it
+        if not occurrence.pages and alert.grade is Grade.FAIL and alert.status != OPEN:
+            continue  # nor does a ticket open a page again
+        if not occurrence.pages and alert.grade is Grade.FAIL:
+            outlives = occurrence.span[1] is None and _span(alert)[1] is not None
+            if outlives:
+                continue  # nor is it hidden in a page about what is over
+        rank = _likeness(occurrence, alert)
+        if rank is not None:
+            open_first = (alert.status != OPEN, alert.grade is not Grade.FAIL)
+            found.append((open_first, rank, alert.starts_at, alert.fingerprint, alert))
+    # What is only like it is continued where nothing is the same.
+    found.sort(key=lambda entry: entry[:4])
+    best = min((entry[1] for entry in found), default=0)
+    return [entry[4] for entry in found if entry[1] == best]
+
+
+def _likeness(occurrence: Occurrence, alert: Alert) -> int | None:
+    """0: the same fault. 1: one of the two has no known cause, and it may be that of the other."""
+    fault = FaultIdentity.named(alert.fault)
+    if fault == occurrence.fault:
+        return 0
+    kinds = {fault.kind, occurrence.fault.kind}
+    if UNEXPLAINED not in kinds:
+        return None
+    if BROKERS in kinds:
+        return 1
+    if fault.kind == UNEXPLAINED:
+        covered = bool(alert.topics) and alert.topics <= occurrence.topics
+    else:
+        covered = bool(occurrence.topics & alert.topics)
+    return 1 if covered else None
+
+
+def _span(alert: Alert) -> tuple[datetime, datetime | None]:
+    """From the first to the last sign of *alert* that names its fault; None: it goes on."""
+    named = [
+        s
+        for s in alert.symptoms
+        if fault_behind(s.state, s.cause, s.topic, s.group).name == alert.fault
+    ] or list(alert.symptoms)
+    if alert.grade is Grade.FAIL:
+        named = [s for s in named if s.grade is Grade.FAIL] or named
+    start = min((s.began_at for s in named), default=alert.starts_at)
+    if alert.status == OPEN and any(not s.over and not s.ended_at for s in named):
+        return start, None
+    ends = [s.ended_at for s in named if s.ended_at]
+    return start, max(ends, default=alert.ends_at or alert.starts_at)
+
+
+def _tickets(occurrence: Occurrence, alerts: Iterable[Alert]) -> list[Alert]:
+    """Open tickets about the fault that *occurrence* is now a page about."""
+    return [
+        alert
+        for alert in alerts
+        if alert.status == OPEN
+        and alert.grade is not Grade.FAIL
+        and (alert.cluster, alert.owner) == (occurrence.cluster, occurrence.owner)
+        and alert.fault == occurrence.fault.name
+        and near(*_span(alert), *occurrence.span)
+    ]
+
+
+def _next(
+    before: Alert,
+    continuing: Sequence[Occurrence],
+    looked: _Looked,
+    now: datetime,
+    known: Hindsight,
+) -> Alert | None:
+    """The change that *continuing* make to their alert; None where there is none to record.
+
+    An open alert gets the newest signs: the same change, nobody is paged again.
+    """
+    found = tuple(f for occurrence in continuing for f in occurrence.findings)
+    symptoms = _symptoms(before, symptoms_of(found), looked, now)
+    seen = replace(
+        before,
+        fault=_fault_of(before, continuing),
+        symptoms=symptoms,
+        until_at=_last(symptoms),
+        found_by=tuple(sorted({f for s in symptoms if not s.over for f in s.found_by})),
+    )
+    if before.status != OPEN:
+        again = [f for f in found if not f.muted_by and (f.loss or f.ends_at is None)]
+        if not again or not seen.goes_on:
+            return None
+        return _opened_again(seen, now, again)
+    if seen.goes_on:
+        changed = replace(seen.described(), annotations=_kept(seen))
+        return None if changed == before else replace(changed, step=before.step + 1, changed_at=now)
+    return _closed(seen, now, known, _reason(seen, known))
+
+
+def _fault_of(before: Alert, continuing: Sequence[Occurrence]) -> str:
+    """A fault without a known cause has one as soon as a sign names it."""
+    if FaultIdentity.named(before.fault).kind != UNEXPLAINED or not continuing:
+        return before.fault
+    return min(o.fault for o in continuing).name
+
+
+def _reason(seen: Alert, known: Hindsight) -> str:
+    """Why *seen* is over, where no evidence says that it was cured."""
+    orphans = [s for s in seen.symptoms if s.gone == _NO_CHECK]
+    if orphans:
+        return (
+            f"Resolved because the check {orphans[0].check} no longer exists, "
+            "not because it is known to be cured."
+        )
+    if seen.acknowledged is not None and seen.lost:
+        return f"Acknowledged by {seen.acknowledged_by}: {seen.acknowledged_because}"
+    withdrawn = [s for s in seen.symptoms if s.gone == _WITHDRAWN]
+    return known.withdrawn(seen, withdrawn) if withdrawn else ""
+
+
+def _kept(alert: Alert) -> Mapping[str, str]:
+    """The annotations of an open alert; why it was opened again stays."""
+    made = alert.described().annotations
+    again = alert.annotations.get(RESOLUTION)
+    return {**made, RESOLUTION: again} if again else made
+
+
+def _symptoms(
+    before: Alert, current: Sequence[Symptom], looked: _Looked, now: datetime
+) -> tuple[Symptom, ...]:
+    """The signs from now on, those that are over included."""
+    found = {s.key: s for s in current}
+    # A loss of an earlier version does not name its incident.
+    about = {s.about for s in current} | {(*s.about[:-1], "") for s in current}
+    over: list[Symptom] = []
+    for old in before.symptoms:
+        same = found.get(old.key)
+        if same is not None:
+            unasked = set(old.found_by) - looked.evaluated
+            finders = tuple(sorted(unasked | set(same.found_by)))
+            began = min(old.began_at, same.began_at)
+            # A broker that is back was behind it all the same.
+            brokers = tuple(sorted({*old.brokers, *same.brokers}))
+            known = replace(same, found_by=finders, began_at=began, brokers=brokers)
+            found[old.key] = known
+        elif old.over:
+            over.append(old)
+        elif old.about in about:
+            continue  # found under another beginning
+        elif looked.is_orphan(old):
+            over.append(_gone(old, now, _NO_CHECK))
+        elif not looked.sees(old, before.cluster):
+            found[old.key] = old
+        else:
+            over.append(_gone(old, now, _WITHDRAWN if old.loss else ""))
+    over.sort(key=lambda s: (s.began_at, s.key))
+    kept = {s.key: s for s in (*over[-MOST_OVER:], *found.values())}
+    return tuple(kept[key] for key in sorted(kept))
+
+
+def _gone(symptom: Symptom, now: datetime, why: str) -> Symptom:
+    return replace(symptom, over=True, ended_at=symptom.ended_at or now, gone=why)
+
+
+def _last(symptoms: Sequence[Symptom]) -> datetime | None:
+    ends = [s.ended_at for s in symptoms]
+    return None if None in ends else max((end for end in ends if end), default=None)
+
+
+def _opened_again(seen: Alert, now: datetime, findings: Sequence[Finding]) -> Alert:
+    losses = [f for f in findings if f.loss]
+    reason = "Opened again: it came back."
+    if losses and seen.acknowledged is not None:
+        reason = (
+            f"Opened again: {seen.lost:,} messages are lost, and {seen.acknowledged:,} were "
+            f"acknowledged by {seen.acknowledged_by}."
+        )
+    elif losses:
+        reason = f"Opened again: {seen.lost:,} messages were found to be lost."
+    again = replace(
+        seen,
+        number=seen.number + 1,
+        step=0,
+        changed_at=now,
+        status=OPEN,
+        delivered=(),
+        ends_at=None,
+        acknowledged=None,
+        acknowledged_by=None,
+        acknowledged_at=None,
+        acknowledged_because=None,
+    )
+    return again.described(resolution=reason)
+
+
+def _closed(alert: Alert, now: datetime, known: Hindsight, reason: str = "") -> Alert:
+    over = replace(
         alert,
         number=alert.number + 1,
         step=0,
         changed_at=now,
         status=RESOLVED,
         delivered=(),
+        until_at=_last(alert.symptoms) or now,
         ends_at=now,
     )
+    return over.described(known.outcome(over), reason)
 
 
-def _merged(findings: Iterable[Finding]) -> list[tuple[tuple[str, ...], Finding]]:
-    """Findings of one incident as one, whatever the number of checks that saw it."""
-    found: dict[tuple[tuple[str, ...], datetime | None], Finding] = {}
-    for finding in findings:
-        identity = (finding.cluster, finding.topic, finding.group, finding.state, finding.cause)
-        # A thing that goes on is one incident; things that are over are told apart by their start.
-        slot = (identity, finding.starts_at if finding.ends_at else None)
-        other = found.get(slot)
-        found[slot] = finding if other is None else _joined(other, finding)
-    return [(identity, finding) for (identity, _), finding in found.items()]
-
-
-def _joined(one: Finding, other: Finding) -> Finding:
-    worse = one if one.grade is Grade.FAIL or other.grade is Grade.WARN else other
-    sentences = dict.fromkeys((one.because, other.because))
-    return replace(
-        worse,
-        starts_at=min(one.starts_at, other.starts_at),
-        count=one.count + other.count if one.keys != other.keys else one.count,
-        keys=first_keys(dict.fromkeys((*one.keys, *other.keys))),
-        clients=first_keys(sorted({*one.clients, *other.clients})),
-        because=" ".join(sentences),
-        loss=one.loss or other.loss,
-        muted_by="" if not (one.muted_by and other.muted_by) else one.muted_by,
-    )
-
-
-def _match(
-    merged: Iterable[tuple[tuple[str, ...], Finding]], before: Mapping[str, Alert]
-) -> dict[str, Finding]:
-    """Findings by fingerprint: that of the open alert they continue, else their own."""
-    pending = [(identity, f, fingerprint_of(identity, f.starts_at)) for identity, f in merged]
-    matched = {own: f for _, f, own in pending if _is_open(before.get(own))}
-    for identity, finding, own in pending:
-        if own in matched and matched[own] is finding:
-            continue
-        continued = [
-            a.fingerprint
-            for a in before.values()
-            if a.status == OPEN
-            and a.identity == identity
-            and a.fingerprint not in matched
-            and _same_incident(a, finding)
-        ]
-        matched[min(continued, default=own)] = finding
-    return matched
-
-
-def _is_open(alert: Alert | None) -> bool:
-    return alert is not None and alert.status == OPEN
-
-
-def _same_incident(alert: Alert, finding: Finding) -> bool:
-    if finding.ends_at is None:
-        return True
-    until = alert.until_at or alert.starts_at
-    return alert.starts_at - NEAR <= finding.ends_at and finding.starts_at <= until + NEAR
-
-
-def _change(
-    before: Alert | None, fingerprint: str, finding: Finding, now: datetime
-) -> Alert | None:
-    """The change that *finding* makes to its alert; None where there is none to record."""
-    if before is not None and before.status == OPEN:
-        return _refreshed(before, finding, now)
-    if finding.muted_by:
-        return None
-    return _opened(fingerprint, 1 if before is None else before.number + 1, finding, now)
-
-
-def _opened(fingerprint: str, number: int, finding: Finding, now: datetime) -> Alert:
-    return Alert(
-        fingerprint=fingerprint,
-        number=number,
-        step=0,
-        changed_at=now,
-        status=OPEN,
-        delivered=(),
-        check=finding.check,
-        grade=finding.grade,
-        owner=finding.owner,
-        cluster=finding.cluster,
-        topic=finding.topic,
-        group=finding.group,
-        state=finding.state,
-        cause=finding.cause,
-        starts_at=finding.starts_at,
-        until_at=finding.ends_at,
-        ends_at=None,
-        labels=_labels(fingerprint, finding),
-        annotations=_annotations(finding),
-    )
-
-
-def _refreshed(before: Alert, finding: Finding, now: datetime) -> Alert | None:
-    """An open alert with the newest count and sentence: the same change, nobody is paged anew."""
-    annotations = _annotations(finding)
-    if annotations == dict(before.annotations) and before.until_at == finding.ends_at:
-        return None
-    return replace(
-        before,
-        step=before.step + 1,
-        changed_at=now,
-        until_at=finding.ends_at,
-        annotations=annotations,
-    )
-
-
-def _cured(alert: Alert, checks: Collection[str], blind: Collection[tuple[str, str]]) -> bool:
-    if alert.check not in checks:
-        return False
-    if alert.state in (UNDECIDED, NOT_EVALUATED):
-        return True
-    return (alert.check, alert.cluster) not in blind and (alert.check, "") not in blind
-
-
-def _labels(fingerprint: str, finding: Finding) -> dict[str, str]:
-    given = {
-        "alertname": _camel(finding.state),
-        "fingerprint": fingerprint,
-        "severity": "page" if finding.grade is Grade.FAIL else "ticket",
-        "owner": finding.owner,
-        "check": finding.check,
-        "cluster": finding.cluster,
-        "topic": finding.topic,
-        "group": finding.group,
-        "state": finding.state,
-        "cause": finding.cause,
-    }
-    return {name: value for name, value in given.items() if value}
-
-
-def _annotations(finding: Finding) -> dict[str, str]:
-    given = {
-        "summary": finding.because,
-        "runbook": finding.runbook,
-        "count": str(finding.count),
-        "clients": ", ".join(finding.clients),
-        "keys": "\n".join(finding.keys),
-    }
-    return {name: value for name, value in given.items() if value}
-
-
-def _camel(words: str) -> str:
-    return "Acktrail" + "".join(w.capitalize() for w in words.replace("-", "_").split("_"))
-
-
-def _read(row: Mapping[str, Any]) -> Alert:
-    """A row of the table, with the check's current name. Labels stay: receivers know it by them."""
-    return Alert(
-        **{
-            **row,
-            "check": current_name(row["check"]),
-            "delivered": tuple(row["delivered"]),
-            "grade": Grade(row["grade"]),
-            "labels": dict(row["labels"] or ()),
-            "annotations": dict(row["annotations"] or ()),
-        }
-    )
-
-
-def trial(now: datetime) -> tuple[Alert, Alert]:
-    """An alert that only tries the way to a receiver, and its resolution."""
-    finding = Finding(
-        outcome=Outcome.FAIL,
-        cluster="",
-        topic="",
-        group="",
-        state="test",
-        cause="test",
-        starts_at=now,
-        ends_at=None,
-        because="This is a test of the way to you; nothing is wrong.",
-        check="test",
-        grade=Grade.WARN,
-        owner="test",
-    )
-    fingerprint = fingerprint_of(("", "", "", "test", "test"), now)
-    opened = _opened(fingerprint, 1, finding, now)
-    return opened, replace(opened, number=2, status=RESOLVED, ends_at=now)
+def _check_of(scope: str) -> str:
+    return scope.partition(".")[2] or scope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import click
 
@@ -12,26 +12,14 @@ from acktrail.terminal.options import format_option, lake_to_ask, settings_optio
 from acktrail.terminal.output import write_rows
 
 _COLUMNS = (
-    "fingerprint",
-    "status",
-    "grade",
-    "owner",
-    "check",
-    "cluster",
-    "topic",
-    "group",
-    "state",
-    "cause",
-    "starts_at",
-    "ends_at",
-    "delivered",
-    "summary",
+    *("fingerprint", "status", "severity", "owner", "cluster", "fault", "topics", "state", "cause"),
+    *("starts_at", "ends_at", "delivered", "acknowledged_by", "summary"),
 )
 
 
 @click.group()
 def command() -> None:
-    """The alert outbox: list it, send what waits, try the receivers.
+    """The alert outbox: list it, acknowledge losses, send what waits, try the receivers.
 
     Silences are made in Alertmanager.
 
@@ -39,6 +27,7 @@ def command() -> None:
 
     \b
         acktrail alerts list --lake ./lake
+        acktrail alerts ack 3f9c --by maria --because "sent again" --lake ./lake
         acktrail alerts test --set alerts.alertmanager_urls=http://localhost:9093
     """
 
@@ -55,16 +44,49 @@ def list_alerts(loaded: Loaded, everything: bool, output: str) -> None:
     \b
         acktrail alerts list --lake ./lake --all --format json
     """
-    from acktrail.alerts.lifecycle import OPEN
+    from acktrail.alerts.alert import OPEN
     from expectations.outbox import Outbox
 
     alerts = sorted(Outbox(lake_to_ask(loaded)).alerts().values(), key=lambda a: a.starts_at)
     shown = [
-        {**a.row(), "delivered": ", ".join(a.delivered), "summary": a.summary}
+        {
+            **a.row(),
+            "severity": a.severity,
+            "topics": ", ".join(sorted(a.topics)),
+            "state": a.annotations.get("state", a.state),
+            "cause": a.annotations.get("cause", a.cause),
+            "delivered": ", ".join(a.delivered),
+            "summary": a.summary,
+        }
         for a in alerts
         if everything or a.status == OPEN
     ]
     write_rows(shown, _COLUMNS, output)
+
+
+@command.command("ack")
+@click.argument("incident")
+@click.option("--by", required=True, help="Who acknowledges it.")
+@click.option("--because", required=True, help="What was done, or why nothing is to be done.")
+@settings_options
+def acknowledge(loaded: Loaded, incident: str, by: str, because: str) -> None:
+    """Acknowledge the losses of an open alert, which stays open until then.
+
+    INCIDENT is the alert's fingerprint, or the name of a loss incident as `acktrail losses` prints
+    it; the beginning of either will do. The alert is then resolved, unless another of its signs
+    goes on. It opens again if more messages are found to be lost. Receivers are told by the next
+    `acktrail alerts send`, `check` or round of `watch`.
+
+    Example:
+
+    \b
+        acktrail alerts ack 3f9c --by maria --because "orders were sent again" --lake ./lake
+    """
+    from expectations.outbox import Outbox
+
+    outbox = Outbox(lake_to_ask(loaded))
+    alert = outbox.acknowledge(incident, by, because, datetime.now(UTC))
+    click.echo(f"{alert.fingerprint}  {alert.status}  {alert.summary}")
 
 
 @command.command("send")
@@ -77,12 +99,9 @@ def send(loaded: Loaded) -> None:
     \b
         acktrail alerts send --lake ./lake
     """
-    from expectations.notify import receivers
-    from expectations.outbox import Outbox
+    from expectations.paging import deliver_alerts
 
-    settings = loaded.settings.alerts
-    interval = timedelta(seconds=settings.interval_s)
-    delivery = Outbox(lake_to_ask(loaded)).deliver(receivers(settings), datetime.now(UTC), interval)
+    delivery = deliver_alerts(lake_to_ask(loaded), loaded.settings.alerts, datetime.now(UTC))
     click.echo(f"{delivery.delivered} change(s) delivered, {delivery.waiting} waiting.", err=True)
     delivery.require()
 
@@ -97,15 +116,21 @@ def test(loaded: Loaded) -> None:
     \b
         acktrail alerts test --set alerts.webhook_url=http://localhost:8080/hook
     """
-    from acktrail.alerts.lifecycle import trial
-    from expectations.notify import receivers
+    from acktrail.alerts.alert import trial
+    from expectations.notify import messengers, receivers
 
-    named = receivers(loaded.settings.alerts)
-    if not named:
+    named, others = receivers(loaded.settings.alerts), messengers(loaded.settings.alerts)
+    if not named and not others:
         raise ConfigError(
-            "No receiver is set. Set `alerts.alertmanager_urls` or `alerts.webhook_url`."
+            "No receiver is set. Set `alerts.alertmanager_urls`, `alerts.webhook_url`, "
+            "`alerts.slack_token`, `alerts.teams_url` or `alerts.pagerduty_key`."
         )
     now = datetime.now(UTC)
+    for messenger in others:
+        reference = ""
+        for alert in trial(now):
+            reference = messenger.tell(alert, reference, now)
+        click.echo(f"{messenger.name}: took a test alert and its resolution.")
     for receiver in named:
         for alert in trial(now):
             receiver.send([alert], now)

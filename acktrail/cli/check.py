@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,10 @@ def command(
     """
     lake = lake_to_keep(loaded)
     alerts = loaded.settings.alerts
-    from expectations.ask import ask, check_names, is_history, look_for_waiting, policy_and_suites
+    from expectations.check_history import is_history, keep_results
+    from expectations.policy_suites import policy_and_suites, thresholds
+    from expectations.stale import PENDING, look_for_waiting
+    from expectations.validate import Asked, validate
 
     history = is_history(lake, as_of)
     named = policy or alerts.policy
@@ -64,14 +67,20 @@ def command(
     decided, suites = policy_and_suites(chosen)
     for note in decided.notes():
         click.echo(f"{chosen}: {note}", err=True)
-    waiting = look_for_waiting(lake, chosen, datetime.now(UTC))
-    documented = Path(docs) if docs else None
-    results = ask(lake, as_of, chosen, alerts.runbooks_url, documented, waiting)
+    allowed_s = decided.limit_everywhere(PENDING, thresholds(suites)[PENDING])
+    waiting = look_for_waiting(lake, allowed_s, datetime.now(UTC))
+    asked = Asked(as_of, decided, alerts.runbooks_url, waiting)
+    results = validate(suites, lake, asked, Path(docs) if docs else None)
+    keep_results(lake, results, as_of)
     _print(results, waiting.notes(), output)
     if history:
         click.echo("--as-of is before the last check; alerts are unchanged.", err=True)
     else:
-        _alert(lake, results, check_names(suites), alerts)
+        from expectations.paging import record_alerts
+
+        now = datetime.now(UTC)
+        record_alerts(lake, results, suites, asked, now)
+        _deliver(lake, alerts, now)
     wrong = {r.check for r in results if r.failed}
     if strict:
         told = (r for r in results if r.open_findings)
@@ -86,22 +95,17 @@ def _unpassed(names: Collection[str]) -> str:
     return textwrap.fill(text, WIDTH - len("ChecksFailed: "), subsequent_indent="  ")
 
 
-def _alert(
-    lake: Lake, results: Sequence[CheckResult], existing: Sequence[str], settings: AlertSettings
-) -> None:
-    """Write the verdicts down, tell every receiver, and only then go on."""
-    from acktrail.alerts.lifecycle import OPEN
-    from expectations.notify import receivers
+def _deliver(lake: Lake, settings: AlertSettings, now: datetime) -> None:
+    """Tell every receiver, and only then go on."""
+    from acktrail.alerts.alert import OPEN
+    from expectations.notify import messengers, receivers
     from expectations.outbox import Outbox
+    from expectations.paging import deliver_alerts
 
-    now = datetime.now(UTC)
-    outbox = Outbox(lake)
-    findings = [f for r in results for f in r.findings]
-    outbox.record(findings, {r.check for r in results}, now, existing)
-    named = receivers(settings)
-    delivery = outbox.deliver(named, now, timedelta(seconds=settings.interval_s))
-    opened = sum(1 for a in outbox.alerts().values() if a.status == OPEN)
-    told = ", ".join(r.name for r in named) or "nobody: no receiver is set under [alerts]"
+    delivery = deliver_alerts(lake, settings, now)
+    named = [r.name for r in receivers(settings)] + [m.name for m in messengers(settings)]
+    opened = sum(1 for a in Outbox(lake).live(now).values() if a.status == OPEN)
+    told = ", ".join(named) or "nobody: no receiver is set under [alerts]"
     click.echo(f"{opened} open alert(s); {delivery.delivered} change(s) sent to {told}.", err=True)
     delivery.require()
 

@@ -13,9 +13,9 @@ from typing import ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
+from acktrail.contracts.vocabulary import Outcome
 from expectations.domain.expectation import (
     DomainExpectation,
-    failure,
     instant,
     keys_of,
     missing,
@@ -69,7 +69,8 @@ class ExpectClientsMatchedAcrossSources(DomainExpectation):
         self, cluster: str, apart: dict[str, str], compared: int, rows: pd.DataFrame
     ) -> Finding:
         name, hosts = next(iter(apart.items()))
-        return failure(
+        return Finding(
+            outcome=Outcome.FAIL,
             cluster=cluster,
             topic="",
             group="",

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
-from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of, number
+from acktrail.contracts.vocabulary import Outcome
+from expectations.domain.expectation import DomainExpectation, instant, keys_of, number
 
 _KEY = ("job", "run")
 
@@ -17,7 +18,8 @@ class _CountsExpectation(DomainExpectation):
     def per_job(self, runs: pd.DataFrame, column: str, state: str, said: str) -> list[Finding]:
         """One finding for each job among *runs*, counting *column*."""
         return [
-            failure(
+            Finding(
+                outcome=Outcome.FAIL,
                 cluster="",
                 topic="",
                 group="",

@@ -8,9 +8,9 @@ from typing import ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
+from acktrail.contracts.vocabulary import Outcome
 from expectations.domain.expectation import (
     DomainExpectation,
-    failure,
     hour_start,
     instant,
     keys_of,
@@ -34,7 +34,8 @@ class _Covered(DomainExpectation):
         own = frame[frame["kind"].isin(self.kinds)]
         gaps = own[own["missing"].notna()]
         found = [
-            failure(
+            Finding(
+                outcome=Outcome.FAIL,
                 cluster=str(cluster),
                 topic="",
                 group="",
@@ -60,7 +61,8 @@ class _Covered(DomainExpectation):
         due = latest["last_at"] + pd.to_timedelta(self.limit(latest, "fresh_s"), unit="s")
         quiet = latest[due < pd.Timestamp(self.asked_at)]
         return [
-            failure(
+            Finding(
+                outcome=Outcome.FAIL,
                 cluster=row["cluster"],
                 topic="",
                 group="",
@@ -116,7 +118,8 @@ class ExpectClocksWithinBound(DomainExpectation):
         bound = pd.to_timedelta(self.limit(frame, "clock_skew_s"), unit="s")
         ahead = frame[frame["last_at"] - bound > frame["computed_at"]]
         return [
-            failure(
+            Finding(
+                outcome=Outcome.FAIL,
                 cluster=str(cluster),
                 topic="",
                 group="",
@@ -150,7 +153,8 @@ class ExpectKnownLogLinesParsed(DomainExpectation):
         for row in above.to_dict("records"):
             rows = groups.get_group((row["cluster"], row["source"], row["reason"]))
             found.append(
-                failure(
+                Finding(
+                    outcome=Outcome.FAIL,
                     cluster=row["cluster"],
                     topic="",
                     group="",

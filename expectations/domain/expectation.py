@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from acktrail.alerts.finding import UNDECIDED, Finding, first_keys
 from acktrail.contracts.vocabulary import Outcome
-from acktrail.policy.limits import PLACE, limit_at
+from acktrail.policy.model import PLACE, limit_at
 from expectations.engine import (
     BatchExpectation,
     MetricDomainTypes,
@@ -63,18 +63,17 @@ class DomainExpectation(BatchExpectation):
     def limit(self, frame: pd.DataFrame, name: str) -> pd.Series:
         """For each row the threshold *name* of its cluster, topic and client."""
         columns = [c for c in PLACE if c in frame.columns]
-        if not columns:
-            return pd.Series(self._limit_at({}, name), index=frame.index, dtype="float64")
+        places: Iterable[tuple[Any, ...]] = [()] * len(frame)
+        if columns:
+            places = frame[columns].itertuples(index=False, name=None)
         found: dict[tuple[Any, ...], float] = {}
         values = []
-        for place in frame[columns].itertuples(index=False, name=None):
+        for place in places:
             if place not in found:
-                found[place] = self._limit_at(dict(zip(columns, place, strict=True)), name)
+                named = dict(zip(columns, place, strict=True))
+                found[place] = limit_at(self.limits, named, name, self.thresholds[name])
             values.append(found[place])
         return pd.Series(values, index=frame.index, dtype="float64")
-
-    def _limit_at(self, place: dict[str, Any], name: str) -> float:
-        return limit_at(self.limits, place, name, self.thresholds[name])
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
         """What is wrong in *frame*; nothing where all is well."""
@@ -122,6 +121,11 @@ def texts(values: Any) -> tuple[str, ...]:
     return first_keys(sorted({str(v) for v in values if v != "" and not pd.isna(v)}))
 
 
+def clock(at: datetime) -> str:
+    """`2026-01-31T12:00:05Z`."""
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
 def hour_start(text: Any, otherwise: datetime) -> datetime:
     """When the hour of a partition begins, or *otherwise* where it is not an hour."""
     try:
@@ -142,11 +146,6 @@ def number(count: int, noun: str) -> str:
     """`1 row`, `1,205 rows`."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
     return f"{count:,} {noun}{'' if count == 1 else plural}"
-
-
-def failure(**facts: Any) -> Finding:
-    """A finding that something is wrong."""
-    return Finding(outcome=Outcome.FAIL, **facts)
 
 
 def missing(

@@ -14,10 +14,10 @@ from typing import ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
+from acktrail.contracts.vocabulary import Outcome
 from acktrail.window import hour_of
 from expectations.domain.expectation import (
     DomainExpectation,
-    failure,
     hour_start,
     keys_of,
     missing,
@@ -57,7 +57,8 @@ class ExpectFailedProduceRequestsExplained(DomainExpectation):
 
     def _unexplained(self, silent: pd.DataFrame) -> Iterator[Finding]:
         for (cluster, topic), rows in silent.groupby(["cluster", "topic"]):
-            yield failure(
+            yield Finding(
+                outcome=Outcome.FAIL,
                 cluster=str(cluster),
                 topic=str(topic),
                 group="",

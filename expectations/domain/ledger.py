@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
+from acktrail.contracts.vocabulary import Outcome
 from expectations.domain.expectation import (
     DomainExpectation,
-    failure,
     instant,
     keys_of,
     missing,
@@ -35,7 +35,8 @@ class _LedgerExpectation(DomainExpectation):
     ) -> list[Finding]:
         """One finding for each topic and group among *blocks*, counting *column*."""
         return [
-            failure(
+            Finding(
+                outcome=Outcome.FAIL,
                 cluster=str(cluster),
                 topic=str(topic),
                 group=str(group),

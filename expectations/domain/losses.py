@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding, first_keys
-from acktrail.contracts.vocabulary import State
-from expectations.domain.expectation import DomainExpectation, failure, instant, texts
+from acktrail.contracts.vocabulary import Outcome, State
+from expectations.domain.expectation import DomainExpectation, instant, texts
 
 
 class _ExpectNone(DomainExpectation):
@@ -24,7 +24,12 @@ class _ExpectNone(DomainExpectation):
 
     def _finding(self, row: dict[Any, Any]) -> Finding:
         starts_at = instant(row["started_at"], self.asked_at)
-        return failure(
+        said = _sentence(row)
+        what, _, why = said.partition(" Cause: ")
+        fix = why.partition(" Fix: ")[2].partition(" Proof: ")[0]
+        partitions = row.get("partitions")
+        return Finding(
+            outcome=Outcome.FAIL,
             cluster=row["cluster"],
             topic=row["topic"],
             group=row["group"],
@@ -32,10 +37,16 @@ class _ExpectNone(DomainExpectation):
             cause=row["cause"],
             starts_at=starts_at,
             ends_at=instant(row["ended_at"], starts_at),
-            because=_sentence(row),
+            because=said,
+            what=said.partition(" Fix: ")[0],
+            past=what,
+            fix=fix,
             count=int(row["ids"]),
             keys=first_keys((f"incident {row['incident']}", *row["evidence"])),
             clients=texts(row["client_ids"]),
+            hosts=texts(_listed(row.get("hosts"))),
+            partitions=tuple(f"{row['topic']}-{number}" for number in _listed(partitions)),
+            incident=str(row["incident"]),
             loss=True,
         )
 
@@ -89,7 +100,12 @@ _OF_SENDS = (*ExpectNoMessageLost.states, *ExpectNoMessageRejected.states)
 
 
 def _sentence(row: dict[Any, Any]) -> str:
-    """What happened, whether the application knows, and why."""
+    """What happened, whether the application knows, and why.
+
+    An incident says all of that; one that an earlier acktrail wrote has less.
+    """
+    if " Cause: " in row["because"]:
+        return str(row["because"])
     ids, state = int(row["ids"]), State(row["state"])
     clients = texts(row["client_ids"])
     who = f" of {clients[0]}" if len(clients) == 1 else ""
@@ -98,6 +114,11 @@ def _sentence(row: dict[Any, Any]) -> str:
     words = _WORDS[state].replace("were", "was").replace("are ", "is ") if ids == 1 else None
     cause = _cause(row["because"]).rstrip(".")
     return f"{what} {words or _WORDS[state]}.{_told(row, state)} Cause: {cause}."
+
+
+def _listed(values: Any) -> list[Any]:
+    """A list column; an earlier acktrail wrote none."""
+    return [] if values is None or values is pd.NaT else list(values)
 
 
 def _told(row: dict[Any, Any], state: State) -> str:

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
+from acktrail.contracts.vocabulary import Outcome
 from expectations.domain.expectation import (
     DomainExpectation,
-    failure,
+    clock,
     hour_start,
     keys_of,
     missing,
     not_collected,
     texts,
 )
+from expectations.rate_samples import ERRORS, RETRIES
+from expectations.stretches import RECOVERED, Stretch, stretches
 
 _KEY = ("client_id", "topic", "hour")
+_HOUR = timedelta(hours=1)
+_MOMENT = timedelta(seconds=1)
 
 
 class _RateWithinBounds(DomainExpectation):
     """A rate of each client stays at or below its bound in every hour of the window."""
 
     column: ClassVar[str] = ""
+    samples: ClassVar[str] = ""
     state: ClassVar[str] = ""
     name: ClassVar[str] = ""
+    fix: ClassVar[str] = ""
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
-        """One finding for each client and topic; undecided where nothing was measured."""
+        """One for each client, topic and time; undecided where nothing was measured."""
         measured = frame[frame[self.column].notna()]
         if measured.empty:
             return [missing_metrics(frame, self.asked_at)]
@@ -42,31 +50,65 @@ class _RateWithinBounds(DomainExpectation):
             for topic, *where in above[["topic", *place]].itertuples(index=False, name=None)
         ]
         above = above[pd.Series(own, index=above.index, dtype=bool)]
+        bounds = self.limit(above, self.column)
         return [
-            self._finding(str(cluster), str(topic), str(client), rows)
+            finding
             for (cluster, topic, client), rows in above.groupby(["cluster", "topic", "client_id"])
+            for finding in self._stretches(
+                (str(cluster), str(topic), str(client)), rows, bounds.loc[rows.index]
+            )
         ]
 
-    def _finding(self, cluster: str, topic: str, client: str, rows: pd.DataFrame) -> Finding:
-        hours = f"{len(rows)} hours, the last" if len(rows) > 1 else "the hour"
-        return failure(
+    def _stretches(
+        self, place: tuple[str, str, str], rows: pd.DataFrame, bounds: pd.Series
+    ) -> Iterator[Finding]:
+        """One finding for each time that the rate was high."""
+        samples = []
+        for (_, row), bound in zip(rows.iterrows(), bounds, strict=True):
+            listed = row[self.samples] if self.samples in rows.columns else []
+            above = [(at, value) for at, value in listed if value > bound]
+            start = hour_start(row["hour"], self.asked_at)
+            end = min(start + _HOUR - _MOMENT, max(start, self.asked_at))
+            # Where the samples are not kept any more, the whole hour counts.
+            samples += above or [(start, row[self.column]), (end, row[self.column])]
+        whole = not any(self.samples in rows.columns and len(v) for v in rows.get(self.samples, ()))
+        times = [at for at, _ in samples]
+        found = _hours_of(times, self.asked_at) if whole else stretches(times, self.asked_at)
+        for stretch in found:
+            highest = max(v for at, v in samples if stretch.starts_at <= at <= stretch.last_at)
+            yield self._finding(place, stretch, float(highest), rows)
+
+    def _finding(
+        self, place: tuple[str, str, str], stretch: Stretch, highest: float, rows: pd.DataFrame
+    ) -> Finding:
+        cluster, topic, client = place
+        where = f" on topic {topic}" if topic else ""
+        who = client or "A client without a name"
+        rate = f"{who} {'had' if stretch.ends_at else 'has'} a {self.name} of up to {highest:.3g}/s"
+        when = f"{clock(stretch.starts_at)} to {clock(stretch.last_at)}"
+        return Finding(
+            outcome=Outcome.FAIL,
             cluster=cluster,
             topic=topic,
             group="",
             state=self.state,
             cause=client or "unknown client",
-            starts_at=hour_start(rows["hour"].min(), self.asked_at),
-            ends_at=None,
-            because=(
-                f"{client or 'A client without a name'} had a {self.name} of up to "
-                f"{rows[self.column].max():.3g}/s"
-                + (f" on topic {topic}" if topic else "")
-                + f" in {hours} {rows['hour'].max()}."
-            ),
+            starts_at=stretch.starts_at,
+            ends_at=stretch.ends_at,
+            because=f"{rate}{where}, seen from {when}.",
+            what=f"{rate}{where}",
+            past=f"{who} had a {self.name} of up to {highest:.3g}/s{where}",
+            fix=self.fix,
             count=len(rows),
             keys=keys_of(rows, _KEY),
             clients=texts([client]),
         )
+
+
+def _hours_of(times: list[datetime], asked_at: datetime) -> list[Stretch]:
+    """One stretch from the first to the last of *times*: nothing in between is known."""
+    first, last = min(times), max(times)
+    return [Stretch(first, last, None if asked_at - last <= RECOVERED else last)]
 
 
 class ExpectErrorRateWithinBounds(_RateWithinBounds):
@@ -76,6 +118,10 @@ class ExpectErrorRateWithinBounds(_RateWithinBounds):
     column: ClassVar[str] = "error_rate_per_s"
     state: ClassVar[str] = "error_rate_high"
     name: ClassVar[str] = "record-error-rate"
+    samples: ClassVar[str] = ERRORS
+    fix: ClassVar[str] = (
+        "Records were given up: find their errors in the application's log, and send them again."
+    )
 
 
 class ExpectRetryRateWithinBounds(_RateWithinBounds):
@@ -85,6 +131,10 @@ class ExpectRetryRateWithinBounds(_RateWithinBounds):
     column: ClassVar[str] = "retry_rate_per_s"
     state: ClassVar[str] = "retry_rate_high"
     name: ClassVar[str] = "record-retry-rate"
+    samples: ClassVar[str] = RETRIES
+    fix: ClassVar[str] = (
+        "Look at the brokers that the client sends to before it runs out of retries."
+    )
 
 
 def missing_metrics(frame: pd.DataFrame, asked_at: datetime) -> Finding:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
+from acktrail.contracts.vocabulary import Outcome
 from acktrail.retries.state import DEFAULTS, RUNNING_OUT, BudgetState, Thresholds, state_of
 from expectations.domain.expectation import (
     DomainExpectation,
-    failure,
     instant,
     keys_of,
     number,
@@ -24,6 +24,8 @@ _DECIDES = (
     *("opened_at", "quiet_at", "attempts_left", "delivery_timeout_ms", "exhausts_at_earliest"),
     *("exhausts_at_latest", "exhausted_by", "ended_at", "ended_by"),
 )
+LACKS_REPLICAS = "NOT_ENOUGH_REPLICAS"
+"""How the errors begin by which a leader reports that other brokers are missing."""
 _KEY = ("cluster", "host", "client_id", "topic", "partition", "opened_at", "chain")
 
 
@@ -38,16 +40,8 @@ class ExpectRetryBudgetLeft(DomainExpectation):
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
         """One finding for each topic and error that burns budgets there."""
-        close = self._critical(frame)
-        close = close.assign(error=close["error"].fillna("unknown error"))
-        return [
-            self._finding(str(cluster), str(topic), str(error), chains)
-            for (cluster, topic, error), chains in close.groupby(["cluster", "topic", "error"])
-        ]
-
-    def _critical(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The chains that are critical; one without the times its contract requires is not."""
         now = self.asked_at
+        # A chain without the times its contract requires is not critical.
         opened = frame[(frame["opened_at"] <= now) & frame["quiet_at"].notna()]
         columns = opened[list(_DECIDES)].astype(object)
         chains: Iterable[Any] = columns.where(columns.notna(), None).itertuples(index=False)
@@ -56,14 +50,24 @@ class ExpectRetryBudgetLeft(DomainExpectation):
             state_of(chain, now, Thresholds(*limit)) is BudgetState.CRITICAL
             for chain, limit in zip(chains, limits, strict=True)
         ]
-        return opened[pd.Series(critical, index=opened.index, dtype=bool)]
+        close = opened[pd.Series(critical, index=opened.index, dtype=bool)]
+        close = close.assign(error=close["error"].fillna("unknown error"))
+        return [
+            self._finding(str(cluster), str(topic), str(error), chains)
+            for (cluster, topic, error), chains in close.groupby(["cluster", "topic", "error"])
+        ]
 
     def _finding(self, cluster: str, topic: str, error: str, chains: pd.DataFrame) -> Finding:
         clients = texts(chains["client_id"])
         who = clients[0] if len(clients) == 1 else f"{len(clients) or 'some'} producers"
         verb = "retries" if len(clients) == 1 else "retry"
         where = f"on topic {topic}" if topic else "to brokers that do not answer"
-        return failure(
+        stake = chains["records_at_stake"].sum(min_count=1)
+        deadline = chains["exhausts_at_earliest"].min()
+        numbers = sorted({int(n) for n in chains["partition"] if n >= 0}) if topic else []
+        batches = number(len(chains), "batch")
+        return Finding(
+            outcome=Outcome.FAIL,
             cluster=cluster,
             topic=topic,
             group="",
@@ -74,10 +78,17 @@ class ExpectRetryBudgetLeft(DomainExpectation):
             count=len(chains),
             keys=keys_of(chains, _KEY),
             clients=clients,
+            hosts=texts(chains["host"]),
+            brokers=_behind(error, chains),
+            partitions=tuple(f"{topic}-{n}" for n in numbers),
+            at_stake=None if pd.isna(stake) else int(stake),
+            deadline=None if pd.isna(deadline) else instant(deadline, self.asked_at),
             because=(
-                f"{who} {verb} {number(len(chains), 'batch')} {where} ({error})"
-                f"{_stake(chains)}; {self._left(chains)}."
+                f"{who} {verb} {batches} {where} ({error}){_stake(chains)}; {self._left(chains)}."
             ),
+            what=f"{who} {verb} {batches} {where} ({error})",
+            past=f"{who} retried {batches} {where} ({error})",
+            fix=_fix(error),
         )
 
     def _left(self, chains: pd.DataFrame) -> str:
@@ -93,6 +104,25 @@ class ExpectRetryBudgetLeft(DomainExpectation):
         if pd.notna(attempts):
             said.append(f"{number(int(attempts), 'attempt')} left at the lowest")
         return ", ".join(said)
+
+
+def _behind(error: str, chains: pd.DataFrame) -> tuple[str, ...]:
+    """The brokers that do not answer; one that lacks replicas only reports what is missing."""
+    if error.startswith(LACKS_REPLICAS):
+        return ()
+    return tuple(str(n) for n in sorted({int(n) for n in chains["node"].dropna()}))
+
+
+def _fix(error: str) -> str:
+    if error.startswith(LACKS_REPLICAS):
+        return (
+            "Bring the missing replicas back, or lower min.insync.replicas of the topic and accept "
+            "the risk. Do not restart the producers: that drops what they hold."
+        )
+    return (
+        "Look at the broker that leads the partitions: is it up and reachable? Do not restart the "
+        "producers: that drops what they hold."
+    )
 
 
 def _stake(chains: pd.DataFrame) -> str:

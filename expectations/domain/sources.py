@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
-from acktrail.contracts.vocabulary import SourceState
-from expectations.domain.expectation import DomainExpectation, failure
+from acktrail.contracts.vocabulary import Outcome, SourceState
+from expectations.domain.expectation import DomainExpectation
 
 Row = Mapping[str, Any]
 
@@ -69,7 +69,8 @@ class ExpectEverySourceUp(_OfSources):
         return self._failure(row, "source_silent", row["at"], because)
 
     def _failure(self, row: Row, state: str, since: datetime, because: str) -> Finding:
-        return failure(
+        return Finding(
+            outcome=Outcome.FAIL,
             cluster=row["cluster"],
             topic="",
             group="",
@@ -98,7 +99,8 @@ class ExpectConfiguredInputsFound(_OfSources):
         ]
 
     def _failure(self, row: Row) -> Finding:
-        return failure(
+        return Finding(
+            outcome=Outcome.FAIL,
             cluster=row["cluster"],
             topic="",
             group="",

@@ -1,4 +1,6 @@
-"""What a contract promises of its columns, asked of all columns at once.
+"""The expectations that a table's contract makes: its columns, its grain, what is never null.
+
+Nulls and words are asked of all columns at once.
 
 Great Expectations has one expectation per column for this, and takes about 20 ms for each: with
 some 150 columns that would be most of the time of a check.
@@ -10,8 +12,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from acktrail.contracts import Table
 from expectations.domain.expectation import FRAME
-from expectations.engine import BatchExpectation
+from expectations.engine import BatchExpectation, gxe
 
 
 class _ColumnsExpectation(BatchExpectation):
@@ -63,3 +66,26 @@ class ExpectOnlyKnownWords(_ColumnsExpectation):
             for column, known in self.words.items()
             if column in frame.columns
         }
+
+
+def structural(table: Table) -> list[Any]:
+    """The expectations that the contract of *table* makes.
+
+    Lists of structs are checked when they are written, and are not in the frames of the views.
+    """
+    required = tuple(c.name for c in table.flat if c.required)
+    words = {c.name: [w.value for w in c.values] for c in table.columns if c.values is not None}
+    promised = [
+        gxe.ExpectTableColumnsToMatchSet(
+            column_set=[c.name for c in table.flat], exact_match=False
+        ),
+        gxe.ExpectColumnValuesToBeUnique(column=table.grain[0])
+        if len(table.grain) == 1
+        else gxe.ExpectCompoundColumnsToBeUnique(
+            column_list=list(table.grain), ignore_row_if="never"
+        ),
+        ExpectRequiredColumnsFilled(columns=required),
+    ]
+    if words:
+        promised.append(ExpectOnlyKnownWords(words=words))
+    return promised

@@ -1,7 +1,7 @@
 """Alertmanager, API v2: sent again while open with an end ahead, resolved with an end now.
 
 An alert is one label set there. Labels never change while an alert is open, so each open incident
-is exactly one active alert, and it ends by itself when nobody speaks of it for three intervals.
+is exactly one active alert, and it ends by itself when it is not sent again for three intervals.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from acktrail.alerts.lifecycle import OPEN, Alert
+from acktrail.alerts.alert import OPEN, Alert
 from acktrail.errors import AlertUndelivered
 from expectations.notify.post import Patience, post
 

@@ -17,6 +17,8 @@ from acktrail.errors import AlertUndelivered
 
 _PASSING = {408, 425, 429}
 _MOST_WAIT_S = 10.0
+_ANSWER = 1_000_000
+"""Bytes of an answer that are read."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,18 @@ def post(
     body: Any,
     headers: Callable[[bytes], Mapping[str, str]],
     patience: Patience,
-) -> None:
-    """Post *body* to *url*; AlertUndelivered when it was not taken in time.
+) -> bytes:
+    """Post *body* to *url*: the answer's body; AlertUndelivered when it was not taken in time.
 
-    *headers* are made anew for each attempt, since a signature holds the time.
+    *headers* are made again for each attempt, since a signature holds the time.
     """
     data = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
     ends = time.monotonic() + patience.give_up_s
     wait = 0.2
     while True:
         problem, passing, asked = _attempt(url, data, headers(data), patience.timeout_s)
-        if problem is None:
-            return
+        if isinstance(problem, bytes):
+            return problem
         pause = min(asked or random.uniform(wait / 2, wait), _MOST_WAIT_S)
         if not passing or time.monotonic() + pause > ends:
             raise AlertUndelivered(f"{shown(url)} {problem}")
@@ -70,17 +72,16 @@ def shown(url: str) -> str:
 
 def _attempt(
     url: str, data: bytes, headers: Mapping[str, str], timeout_s: float
-) -> tuple[str | None, bool, float | None]:
-    """What went wrong (None: nothing), whether it may pass, and the pause the server asked for."""
+) -> tuple[str | bytes, bool, float | None]:
+    """What went wrong, whether it may pass, and the pause the server asked for; or the answer."""
     request = urllib.request.Request(
         url, data=data, headers={"Content-Type": "application/json", **headers}, method="POST"
     )
     try:
         with _OPENER.open(request, timeout=timeout_s) as answer:
-            answer.read()
-            return None, False, None
+            return answer.read(_ANSWER), False, None
     except urllib.error.HTTPError as error:
-        said = error.read(300).decode(errors="replace").strip()
+        said = _body(error)
         passing = error.code in _PASSING or error.code >= 500
         return (
             f"answered {error.code} {said}".rstrip(),
@@ -91,6 +92,14 @@ def _attempt(
         reason = getattr(error, "reason", None) or error
         said = str(getattr(reason, "strerror", None) or reason) or type(error).__name__
         return f"did not answer: {said.lower()}", True, None
+
+
+def _body(error: urllib.error.HTTPError) -> str:
+    """The beginning of what a receiver answers when it refuses, if it comes."""
+    try:
+        return error.read(300).decode(errors="replace").strip()
+    except (http.client.HTTPException, OSError):
+        return ""
 
 
 def _asked(retry_after: str | None) -> float | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from acktrail.alerts.lifecycle import Alert
+from acktrail.alerts.alert import Alert
 from expectations.notify.post import Patience, post
 
 
@@ -53,7 +53,7 @@ def signature(data: bytes, secret: str, at: int) -> str:
 
 
 def payload(alert: Alert) -> dict[str, Any]:
-    """*alert* as the webhook tells it."""
+    """*alert* as the webhook sends it."""
     return {
         "key": alert.key,
         "fingerprint": alert.fingerprint,

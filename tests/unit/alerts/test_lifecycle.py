@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acktrail.alerts.alert import OPEN, RESOLVED, fingerprint_of, newest
 from acktrail.alerts.finding import UNDECIDED, Finding
-from acktrail.alerts.lifecycle import OPEN, RESOLVED, alerts_due, fingerprint_of, newest
+from acktrail.alerts.lifecycle import NothingKnown, acknowledged, alerts_due
 from acktrail.contracts.vocabulary import Grade, Outcome
 
 T0 = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -37,6 +38,11 @@ def finding(topic="t", *, start=0.0, end=None, check="a", **facts):
     )
 
 
+def loss(topic="t", *, count=3, **facts):
+    known = {"state": "lost_after_ack", "cause": "unclean_election", "loss": True}
+    return finding(topic, **{**known, "check": "b", "count": count, **facts})
+
+
 class World:
     """The outbox as rows, asked again and again."""
 
@@ -53,6 +59,10 @@ class World:
     @property
     def open(self):
         return {a.topic: a for a in newest(self.rows).values() if a.status == OPEN}
+
+    @property
+    def alerts(self):
+        return list(newest(self.rows).values())
 
 
 def test_an_alert_opens_once_goes_on_and_is_resolved():
@@ -79,29 +89,38 @@ def test_a_thing_that_goes_on_keeps_its_fingerprint_whatever_start_is_seen_now()
     assert world.ask(finding(start=5, because="later")) == []
     after = world.open["t"]
     assert (after.fingerprint, after.labels) == (before.fingerprint, before.labels)
-    assert after.annotations["summary"] == "later"
+    assert after.annotations["summary"] == "later."
 
 
-def test_two_incidents_of_one_kind_are_two_alerts():
+def test_two_losses_far_apart_are_two_pages_and_each_stays_until_its_verdict_is_withdrawn():
     world = World()
-    world.ask(finding(start=0, end=1), finding(start=60, end=61))
-    assert sum(a["status"] == OPEN for a in world.rows) == 2
-    assert world.ask(finding(start=60, end=61)) == [(RESOLVED, "t")]
+    early, late = loss(start=0, end=1), loss(start=60, end=61)
+    assert world.ask(early, late) == [(OPEN, "t"), (OPEN, "t")]
+    assert world.ask(early, late) == []
+    assert world.ask(late) == [(RESOLVED, "t")]
+    assert world.ask() == [(RESOLVED, "t")]
 
 
 def test_late_evidence_that_moves_the_start_pages_nobody_anew():
     world = World()
-    world.ask(finding(start=10, end=12))
-    assert world.ask(finding(start=8, end=15)) == []
-    assert world.ask(finding(start=100, end=101)) == [(OPEN, "t"), (RESOLVED, "t")]
+    world.ask(loss(start=10, end=12))
+    assert world.ask(loss(start=8, end=15)) == []
+    assert world.ask(loss(start=100, end=101)) == [(OPEN, "t"), (RESOLVED, "t")]
 
 
 def test_the_fingerprint_is_that_of_the_design():
     world = World()
     world.ask(finding())
-    identity = ("east", "t", "", "s", "c")
+    identity = ("east", "s:t/c", "me", "page")
     assert world.open["t"].fingerprint == fingerprint_of(identity, T0)
-    assert fingerprint_of(identity, T0) != fingerprint_of(("west", "t", "", "s", "c"), T0)
+    assert fingerprint_of(identity, T0) != fingerprint_of(("west", *identity[1:]), T0)
+
+
+def test_what_was_over_when_it_was_found_is_told_once():
+    world = World()
+    assert world.ask(finding(start=0, end=1)) == [(OPEN, "t")]
+    assert world.ask(finding(start=0, end=1)) == [(RESOLVED, "t")]
+    assert world.ask(finding(start=0, end=1)) == []
 
 
 def test_a_check_that_cannot_see_keeps_what_it_had_found():
@@ -133,7 +152,7 @@ def test_what_many_checks_cannot_see_is_one_alert_that_names_them():
     world.ask(replace(blind, check="a", keys=("a",)), replace(blind, check="b", keys=("b",)))
     (alert,) = world.open.values()
     assert alert.annotations["keys"] == "a\nb"
-    assert alert.annotations["summary"] == "it is so"
+    assert alert.annotations["summary"] == "it is so."
 
 
 def test_a_muted_finding_opens_nothing_and_resolves_nothing():
@@ -142,6 +161,66 @@ def test_a_muted_finding_opens_nothing_and_resolves_nothing():
     world.ask(finding("old"))
     assert world.ask(finding("old", muted_by="restart")) == []
     assert set(world.open) == {"old"}
+
+
+def test_an_acknowledged_loss_is_resolved_and_opens_again_only_when_more_is_lost():
+    world = World()
+    world.ask(loss(start=0, end=1))
+    assert world.ask(loss(start=0, end=1)) == []
+    (alert,) = world.alerts
+    seen = acknowledged(alert, "maria", "sent again", minutes(5), NothingKnown())
+    assert (seen.status, seen.number, seen.delivered) == (RESOLVED, 2, ())
+    assert "Acknowledged by maria: sent again" in seen.summary
+    world.rows.append(seen.row())
+    assert world.ask(loss(start=0, end=1)) == []
+    assert world.ask(loss(start=0, end=1, count=5)) == [(OPEN, "t")]
+    (alert,) = world.alerts
+    assert alert.fingerprint == seen.fingerprint
+    assert "5 messages are lost, and 3 were acknowledged by maria" in alert.summary
+    assert alert.acknowledged is None
+
+
+def test_an_acknowledgement_does_not_end_what_goes_on():
+    world = World()
+    burning = finding("t", state="retries_running_out", cause="NOT_ENOUGH_REPLICAS")
+    world.ask(burning, loss(start=0, end=1))
+    (alert,) = world.alerts
+    seen = acknowledged(alert, "maria", "sent again", minutes(5), NothingKnown())
+    assert (seen.status, seen.number) == (OPEN, 1)
+    world.rows.append(seen.row())
+    assert world.ask(loss(start=0, end=1)) == [(RESOLVED, "t")]
+    (alert,) = world.alerts
+    assert "Acknowledged by maria" in alert.summary
+
+
+def test_a_loss_found_after_the_recovery_opens_the_same_page_again():
+    world = World()
+    burning = finding("t", state="retries_running_out", cause="NOT_ENOUGH_REPLICAS")
+    assert world.ask(burning) == [(OPEN, "t")]
+    assert world.ask() == [(RESOLVED, "t")]
+    world.clock += timedelta(minutes=20)
+    assert world.ask(loss("u", start=0.5, end=1)) == [(OPEN, "t")]
+    (alert,) = world.alerts
+    assert "Opened again: 3 messages were found to be lost." in alert.summary
+
+
+def test_a_ticket_is_closed_by_the_page_about_the_same_fault():
+    world = World()
+    ticket = finding("", state="under_replicated", cause="broker 3", grade=Grade.WARN)
+    world.ask(ticket)
+    (first,) = world.alerts
+    assert first.severity == "ticket"
+    burning = finding("t", state="retries_running_out", cause="NOT_ENOUGH_REPLICAS")
+    world.ask(ticket, burning)
+    page = world.open["t"]
+    assert (len(world.open), page.severity) == (1, "page")
+    (closed,) = [a for a in world.alerts if a.status == RESOLVED]
+    assert closed.annotations["resolution"] == f"It is part of {page.fingerprint} now."
+    assert world.ask(ticket, burning) == []
+    assert world.ask(ticket) == [(RESOLVED, "t")], "the page is over, the replica still missing"
+    assert world.ask(ticket) == [(OPEN, "")]
+    assert [a.severity for a in world.open.values()] == ["ticket"]
+    assert world.ask() == [(RESOLVED, "")]
 
 
 def test_the_same_change_read_twice_counts_once():

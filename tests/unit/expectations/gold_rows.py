@@ -1,16 +1,21 @@
-"""Small rows of gold tables for tests of the checks, written as Spark would have."""
+"""Small rows of gold tables, written as Spark would have, and the checks asked about them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from deltalake import write_deltalake
 
+from acktrail.alerts.finding import CheckResult
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
 from acktrail.lake import Lake
+from expectations.policy_suites import policy_and_suites
+from expectations.stale import NOTHING_WAITS, Waiting
+from expectations.validate import Asked, validate
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 _EMPTY: dict[str, Any] = {
@@ -46,13 +51,27 @@ def row(table: Table, **facts: Any) -> dict[str, Any]:
 
 
 def write(lake: Lake, table: Table, *records: Mapping[str, Any], mode: str = "append") -> None:
-    """Put *records* into *table* whoever its writer is; `overwrite` replaces all of it."""
+    """Put *records* into *table* as another engine would; `overwrite` replaces all of it."""
     write_deltalake(
         lake.path(table),
         rows(table, records),
         mode=mode,  # type: ignore[arg-type]
         partition_by=list(table.partition) or None,
     )
+
+
+def ask(
+    lake: Lake,
+    policy_file: Path | None = None,
+    runbooks: str = "runbooks",
+    docs: Path | None = None,
+    tables: Collection[str] | None = None,
+    waiting: Waiting = NOTHING_WAITS,
+) -> list[CheckResult]:
+    """The results of all checks at NOW (on *tables* alone, where given)."""
+    policy, suites = policy_and_suites(policy_file)
+    chosen = [s for s in suites if tables is None or s.table.name in tables]
+    return validate(chosen, lake, Asked(NOW, policy, runbooks, waiting), docs)
 
 
 def budget(**facts: Any) -> dict[str, Any]:

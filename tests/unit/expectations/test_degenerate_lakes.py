@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from gold_rows import NOW, row, write
+from gold_rows import NOW, ask, row, write
 
 from acktrail.contracts import TABLES
 from acktrail.contracts.bronze import AUDIT_REPORTS, BRONZE, LOG_RECORDS, METRIC_SAMPLES
@@ -18,17 +18,15 @@ from acktrail.contracts.silver import CLIENT_CONFIGS
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.lake import Lake
 from acktrail.policy import KINDS, Policy
-from expectations.ask import ask
 from expectations.domain.expectation import FRAME
-from expectations.from_contract import structural
-from expectations.suite import Question
+from expectations.domain.structure import structural
 from expectations.suites import SUITES
 from expectations.validate import Asked, bound
 
 COLLECTED = {"logs": LOG_RECORDS, "metrics": METRIC_SAMPLES, "audits": AUDIT_REPORTS}
 READ = {s.table.name for s in SUITES} | {t.name for t in (*BRONZE, RUNS, CLIENT_CONFIGS)}
 """What the views of the suites read."""
-ASKED = Asked(Question(NOW, timedelta(hours=24)), Policy(), "runbooks")
+ASKED = Asked(NOW, Policy(), "runbooks")
 FULL = {
     "string": "x",
     "long": 1,
@@ -124,7 +122,7 @@ def test_what_nobody_collects_does_not_pass(tmp_path, case):
     lake = lake_of(tmp_path, case)
     there = LAKES[case][2]
     needs = {(s.table.name, c.name): s.needs for s in SUITES for c in s.checks}
-    for result in ask(lake, NOW, None, "runbooks"):
+    for result in ask(lake):
         assert not result.not_evaluated, result.findings
         blind = needs.get((result.table, result.check), "")
         if blind in KINDS and blind not in there:

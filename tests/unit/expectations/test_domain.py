@@ -16,9 +16,9 @@ from acktrail.contracts.vocabulary import Outcome, State
 from expectations.domain import (
     clients,
     counts,
-    errors,
     evidence,
     failed_requests,
+    final_errors,
     ledger,
     losses,
     rates,
@@ -392,7 +392,7 @@ def test_clients_match_unless_their_hosts_do_not_agree(case):
 
 
 def test_only_errors_that_are_not_retried_are_told():
-    check = errors.ExpectNoNonRetriableError
+    check = final_errors.ExpectNoNonRetriableError
     event = {"kind": "send_failed", "error": "TOPIC_AUTHORIZATION_FAILED", "at": ago(5)}
     final = {**event, "retriable": False, "topic": "t"}
     assert outcomes(check, PRODUCER_EVENTS, final, final) == [
@@ -418,7 +418,7 @@ GOES_ON = (
 def test_an_error_whose_line_announces_a_retry_is_not_final():
     event = {"error": "OUT_OF_ORDER_SEQUENCE_NUMBER", "at": ago(5), "retriable": False}
     lines = [{**event, "kind": kind} for kind in GOES_ON]
-    check = errors.ExpectNoNonRetriableError
+    check = final_errors.ExpectNoNonRetriableError
     assert outcomes(check, PRODUCER_EVENTS, *lines) == []
     given_up = {**event, "kind": "send_failed"}
     assert outcomes(check, PRODUCER_EVENTS, *lines, given_up) == [

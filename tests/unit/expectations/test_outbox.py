@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from acktrail.alerts.lifecycle import trial
+from acktrail.alerts.alert import trial
 from acktrail.errors import AlertUndelivered
 from acktrail.lake import Lake
 from acktrail.settings.alerts import AlertSettings
@@ -76,18 +76,18 @@ def test_a_receiver_added_later_hears_what_is_open_and_nothing_of_old(outbox):
 
 def test_two_commands_at_once_open_one_alert(outbox):
     """Both read an empty outbox; the second to write must decide anew."""
-    real, raced = outbox.alerts, []
+    real, raced = outbox.live, []
 
-    def overtaken():
-        seen = real()
+    def overtaken(*asked):
+        seen = real(*asked)
         if not raced:
             raced.append(1)
             Outbox(outbox._lake).record([finding()], {"a"}, T0)
         return seen
 
-    outbox.alerts = overtaken
+    outbox.live = overtaken
     assert outbox.record([finding()], {"a"}, T0) == []
-    assert [a.number for a in real().values()] == [1]
+    assert [a.number for a in outbox.alerts().values()] == [1]
 
 
 class Hook(http.server.BaseHTTPRequestHandler):

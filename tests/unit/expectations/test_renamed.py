@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 from gold_rows import NOW, ago, row, write
 
-from acktrail.alerts.lifecycle import OPEN, RESOLVED
+from acktrail.alerts.alert import OPEN, RESOLVED
 from acktrail.cli import main
 from acktrail.contracts.gold import DELIVERY_LEDGER, RETRY_BUDGETS
 from acktrail.contracts.runs import CHECK_RESULTS
@@ -28,9 +28,10 @@ from acktrail.operate.watch_steps import CheckStep
 from acktrail.policy import Policy, read_policy
 from acktrail.policy.renamed import RENAMED, current_name, names_of
 from acktrail.settings.alerts import AlertSettings
-from expectations.ask import check_names, policy_and_suites
 from expectations.outbox import Outbox
+from expectations.policy_suites import check_names, policy_and_suites
 from expectations.suites import SUITES
+from expectations.validate import scopes_of
 
 BEFORE = Path(__file__).parents[2] / "golden" / "before_rename"
 GONE = "checkout_is_quick"
@@ -73,8 +74,8 @@ def test_an_open_alert_is_continued_by_the_renamed_check_under_its_fingerprint(l
         # Receivers know an alert by its labels, so they do not change while it is open.
         assert now.labels == alert.labels
         assert now.labels["check"] in RENAMED
-        assert now.annotations["runbook"] == f"docs/runbooks/{now.check}.md"
-    about = [a.identity for a in after.values() if a.check in RENAMED.values()]
+        assert now.annotations["runbook_url"] == f"docs/runbooks/{now.check}.md"
+    about = [(a.cluster, a.fault, a.owner) for a in after.values() if a.check in RENAMED.values()]
     assert len(about) == len(set(about)) == 3, "no alert was opened a second time"
 
 
@@ -84,7 +85,7 @@ def test_an_open_alert_is_resolved_by_the_renamed_check(lake: Lake) -> None:
     before = {f for f, a in Outbox(lake).alerts().items() if a.check != GONE}
     # Nothing is collected in this lake, so nothing would be decided without saying so.
     opened = Outbox(lake)
-    opened.record([], check_names(SUITES), NOW, check_names(SUITES))
+    opened.record([], scopes_of(SUITES), NOW, scopes_of(SUITES))
     after = opened.alerts()
     assert {after[f].status for f in before} == {RESOLVED}
     assert not any("resolution" in after[f].annotations for f in before)

@@ -64,3 +64,10 @@ def test_a_topic_may_have_its_own_threshold():
 def test_no_rows_are_no_findings():
     assert ExpectRetryBudgetLeft(as_of=NOW.isoformat()).findings(frame()) == []
     assert isinstance(frame(), pd.DataFrame)
+
+
+def test_a_leader_that_lacks_replicas_is_not_the_broker_behind_it():
+    expectation = ExpectRetryBudgetLeft(as_of=NOW.isoformat())
+    for error, behind in (("NOT_ENOUGH_REPLICAS", ()), ("REQUEST_TIMED_OUT", ("2",))):
+        (found,) = expectation.findings(frame(budget(error=error, node=2)))
+        assert found.brokers == behind

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from gold_rows import NOW, ago, row, write
+from gold_rows import NOW, ago, ask, row, write
 
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.runs import SOURCE_STATES
 from acktrail.lake import Lake
-from expectations.ask import answers
 from expectations.domain.sources import ExpectConfiguredInputsFound, ExpectEverySourceUp
 from expectations.suite import Question
 from expectations.views import source_states
@@ -78,7 +77,7 @@ def test_each_source_that_is_down_or_left_alone_is_found_and_no_other(lake):
 
 
 def test_the_check_fails_through_great_expectations_and_is_empty_where_no_agent_ran(lake, tmp_path):
-    asked = answers(lake, NOW, None, "docs", tables=[SOURCE_STATES.name])
+    asked = ask(lake, tables=[SOURCE_STATES.name])
     assert {r.check: r.outcome.value for r in asked} == {
         "fits_its_contract": "pass",
         "every_source_up": "fail",
@@ -86,7 +85,7 @@ def test_the_check_fails_through_great_expectations_and_is_empty_where_no_agent_
     }
     ingested = Lake(tmp_path)
     write(ingested, LOG_RECORDS, row(LOG_RECORDS))
-    nobody = answers(ingested, NOW, None, "docs", tables=[SOURCE_STATES.name])
+    nobody = ask(ingested, tables=[SOURCE_STATES.name])
     assert {r.outcome.value for r in nobody} == {"pass"}
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from gold_rows import NOW, ago, budget, row, write
+from gold_rows import NOW, ago, ask, budget, row, write
 
 from acktrail.alerts.finding import NOT_EVALUATED
 from acktrail.answers.pending import PendingEvidence
@@ -25,7 +25,7 @@ from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
 from acktrail.terminal.check_lines import text_lines
-from expectations.ask import ask
+from expectations.check_history import keep_results
 from expectations.domain.losses import ExpectNoLossAfterAck
 from expectations.stale import Waiting
 
@@ -48,7 +48,7 @@ def by_check(results):
 
 
 def test_an_empty_lake_decides_nothing(lake):
-    results = ask(lake, NOW, None, RUNBOOKS)
+    results = ask(lake, None, RUNBOOKS)
     assert {r.outcome for r in results} == {Outcome.UNDECIDED}
     assert not any(r.failed for r in results)
     told = {f.cause for r in results for f in r.findings}
@@ -57,7 +57,7 @@ def test_an_empty_lake_decides_nothing(lake):
 
 def test_evidence_one_does_without_is_not_told(lake, tmp_path):
     chosen = policy(tmp_path, "not_collected: [audits, metrics]")
-    results = ask(lake, NOW, chosen, RUNBOOKS)
+    results = ask(lake, chosen, RUNBOOKS)
     told = {f.cause for r in results for f in r.open_findings}
     assert told == {"no_logs", "no_evidence"}
 
@@ -106,7 +106,7 @@ def test_a_lake_with_everything_wrong_says_what_and_whom_and_where_to_read(lake,
           - {topics: payments, owner: team-payments}
         """,
     )
-    results = by_check(ask(lake, NOW, chosen, RUNBOOKS, docs=tmp_path / "docs"))
+    results = by_check(ask(lake, chosen, RUNBOOKS, docs=tmp_path / "docs"))
     failed = {name for name, r in results.items() if r.outcome is Outcome.FAIL}
     assert failed == {
         "retry_budget_left",
@@ -119,6 +119,7 @@ def test_a_lake_with_everything_wrong_says_what_and_whom_and_where_to_read(lake,
     assert loss.runbook == f"{RUNBOOKS}/no_loss_after_ack.md"
     assert "12 messages of checkout on topic payments for group billing" in loss.because
     assert results["no_duplicate_from_idempotent_producer"].outcome is Outcome.UNDECIDED
+    keep_results(lake, list(results.values()), NOW)
     kept = lake.read(CHECK_RESULTS).to_pylist()
     assert {r["check"] for r in kept if r["outcome"] == "fail"} == failed
     assert {r["subject"] for r in kept if r["outcome"] == "fail"} == {"team-payments"}
@@ -146,7 +147,7 @@ def test_idempotence_is_read_from_the_session_or_the_clients_log(lake, case):
     else:
         facts = {"role": "producer", "client_id": "checkout", "started_at": ago(900)}
         write(lake, CLIENT_CONFIGS, row(CLIENT_CONFIGS, idempotent=said, **facts))
-    results = by_check(ask(lake, NOW, None, RUNBOOKS))
+    results = by_check(ask(lake, None, RUNBOOKS))
     assert results["no_duplicate_from_idempotent_producer"].outcome is outcome
 
 
@@ -154,7 +155,7 @@ def test_a_gap_in_the_evidence_makes_what_passed_undecided_and_what_failed_stay(
     fill(lake)
     gap = {"source": "audit", "hour": "2026-01-31T11", "last_at": ago(60), "kind": "audit"}
     write(lake, COVERAGE, row(COVERAGE, missing="reports 3 to 5 of reporter ab", **gap))
-    results = by_check(ask(lake, NOW, None, RUNBOOKS))
+    results = by_check(ask(lake, None, RUNBOOKS))
     assert results["no_loss_after_ack"].outcome is Outcome.FAIL
     assert results["no_unaccounted_message"].outcome is Outcome.UNDECIDED
     assert results["evidence_complete_and_fresh"].outcome is Outcome.FAIL
@@ -164,7 +165,7 @@ def test_a_gap_in_the_evidence_makes_what_passed_undecided_and_what_failed_stay(
 def test_a_table_that_breaks_its_contract_fails(lake):
     write(lake, LOSS_INCIDENTS, incident(), incident())
     write(lake, DELIVERY_LEDGER, ledger())
-    broken = [r for r in ask(lake, NOW, None, RUNBOOKS) if r.outcome is Outcome.FAIL]
+    broken = [r for r in ask(lake, None, RUNBOOKS) if r.outcome is Outcome.FAIL]
     assert ("loss_incidents", "fits_its_contract") in {(r.table, r.check) for r in broken}
 
 
@@ -178,7 +179,7 @@ def test_maintenance_mutes_what_is_expected_and_never_a_loss(lake, tmp_path):
           - {{name: rolling restart, from: "{start.isoformat()}", to: "{end.isoformat()}"}}
         """,
     )
-    results = by_check(ask(lake, NOW, chosen, RUNBOOKS))
+    results = by_check(ask(lake, chosen, RUNBOOKS))
     assert results["retry_budget_left"].outcome is Outcome.PASS
     assert results["retry_budget_left"].findings[0].muted_by == "rolling restart"
     assert results["error_rate_within_bounds"].outcome is Outcome.PASS
@@ -193,7 +194,7 @@ def test_a_check_that_raises_is_reported_and_silences_no_other(lake, monkeypatch
         raise KeyError("cluster")
 
     monkeypatch.setattr(ExpectNoLossAfterAck, "findings", broken)
-    results = by_check(ask(lake, NOW, None, RUNBOOKS))
+    results = by_check(ask(lake, None, RUNBOOKS))
     raised = results["no_loss_after_ack"]
     assert raised.outcome is Outcome.UNDECIDED
     assert raised.failed, "the command fails for it"
@@ -211,7 +212,7 @@ def test_nothing_mutes_a_check_that_raises(lake, tmp_path, monkeypatch):
     start, end = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
     window = f"[{{name: n, from: '{start.isoformat()}', to: '{end.isoformat()}'}}]"
     chosen = policy(tmp_path, f"not_collected: [audits]\nmaintenance: {window}")
-    result = by_check(ask(lake, NOW, chosen, RUNBOOKS))["no_loss_after_ack"]
+    result = by_check(ask(lake, chosen, RUNBOOKS))["no_loss_after_ack"]
     assert result.outcome is Outcome.UNDECIDED
     assert result.open_findings
 
@@ -221,7 +222,7 @@ def test_a_table_that_cannot_be_read_is_reported_and_silences_no_other(lake, tab
     fill(lake)
     for entry in (Path(lake.path(table)) / "_delta_log").glob("*.json"):
         entry.write_text("not what was written")
-    results = ask(lake, NOW, None, RUNBOOKS)
+    results = ask(lake, None, RUNBOOKS)
     broken = [r for r in results if r.table == table.name]
     assert {r.outcome for r in broken} == {Outcome.UNDECIDED}
     assert all(
@@ -239,7 +240,7 @@ def test_evidence_that_waits_for_a_run_makes_what_would_pass_undecided(lake):
     write(lake, COVERAGE, row(COVERAGE, kind="logs", **quiet))
     pending = PendingEvidence("producer_events", "log_records", 1205, True, ago(3600))
     waiting = Waiting([pending, replace(pending, table="coverage")], timedelta(minutes=10), NOW)
-    results = by_check(ask(lake, NOW, None, RUNBOOKS, waiting=waiting))
+    results = by_check(ask(lake, None, RUNBOOKS, waiting=waiting))
     assert results["no_non_retriable_error"].outcome is Outcome.UNDECIDED
     (finding,) = results["no_non_retriable_error"].findings
     assert "1,205 rows of log_records" in finding.because
@@ -255,7 +256,7 @@ def test_logs_that_wait_do_not_stand_for_audits_that_nobody_collects(lake):
     write(lake, COVERAGE)
     pending = PendingEvidence("coverage", "log_records", 5, True, ago(60))
     waiting = Waiting([pending], timedelta(minutes=10), NOW)
-    results = by_check(ask(lake, NOW, None, RUNBOOKS, waiting=waiting))
+    results = by_check(ask(lake, None, RUNBOOKS, waiting=waiting))
     assert results["no_loss_after_ack"].outcome is Outcome.UNDECIDED
     assert results["no_non_retriable_error"].outcome is Outcome.PASS, "they came a minute ago"
 
@@ -282,7 +283,7 @@ def test_what_was_collected_before_the_window_decides_nothing_in_it(lake, case):
     write(lake, COVERAGE, *(row(COVERAGE, kind=k, subject=k, **old) for k in ("audit", "logs")))
     for state in states:
         write(lake, SOURCE_STATES, row(SOURCE_STATES, day="2026-01-31", **state))
-    results = by_check(ask(lake, NOW, None, RUNBOOKS))
+    results = by_check(ask(lake, None, RUNBOOKS))
     assert results["no_loss_after_ack"].outcome is Outcome.UNDECIDED
     assert results["evidence_complete_and_fresh"].outcome is Outcome.UNDECIDED
     expected = Outcome.UNDECIDED if blind else Outcome.PASS
@@ -293,13 +294,13 @@ def test_a_log_that_is_read_and_never_had_a_line_is_collected(lake):
     write(lake, METRIC_SAMPLES, row(METRIC_SAMPLES))
     write(lake, RETRY_BUDGETS)
     name = "retry_budget_left"
-    assert by_check(ask(lake, NOW, None, RUNBOOKS))[name].outcome is Outcome.UNDECIDED
+    assert by_check(ask(lake, None, RUNBOOKS))[name].outcome is Outcome.UNDECIDED
     write(lake, SOURCE_STATES, row(SOURCE_STATES, day="2026-01-31", **READ, state="up"))
-    assert by_check(ask(lake, NOW, None, RUNBOOKS))[name].outcome is Outcome.PASS
+    assert by_check(ask(lake, None, RUNBOOKS))[name].outcome is Outcome.PASS
 
 
 def test_evidence_one_does_without_is_undecided_and_not_a_reason_to_fail(lake, tmp_path):
-    results = ask(lake, NOW, policy(tmp_path, "not_collected: [audits, metrics]"), RUNBOOKS)
+    results = ask(lake, policy(tmp_path, "not_collected: [audits, metrics]"), RUNBOOKS)
     audits = [r for r in results if r.table in ("loss_incidents", "delivery_ledger")]
     assert {r.outcome for r in audits} == {Outcome.UNDECIDED}
     assert not any(r.open_findings for r in audits)
@@ -308,7 +309,7 @@ def test_evidence_one_does_without_is_undecided_and_not_a_reason_to_fail(lake, t
 def test_lines_fit_a_terminal_and_say_what_is_missing_once(lake, tmp_path):
     fill(lake)
     write(lake, LOSS_INCIDENTS, incident(incident="i2", because="so it was " * 30, ids=1))
-    lines = list(text_lines(ask(lake, NOW, None, RUNBOOKS), ["A note."]))
+    lines = list(text_lines(ask(lake, None, RUNBOOKS), ["A note."]))
     assert max(map(len, lines)) < 120
     assert all(
         line[:11].strip() in ("", "pass", "note", "undecided", "WARN", "FAIL") for line in lines
@@ -317,7 +318,7 @@ def test_lines_fit_a_terminal_and_say_what_is_missing_once(lake, tmp_path):
         " ".join(lines).count(f"No {kind} were collected") <= 1 for kind in ("logs", "metrics")
     )
     left_out = policy(tmp_path, "not_collected: [logs, metrics, audits]")
-    said = list(text_lines(ask(lake, NOW, left_out, RUNBOOKS)))
+    said = list(text_lines(ask(lake, left_out, RUNBOOKS)))
     assert not any("were collected" in line for line in said)
 
 
@@ -339,7 +340,7 @@ def test_users_add_suites_of_their_own(lake, tmp_path, bound, outcome):
     fill(lake)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "checkout.yaml").write_text(OWN % bound)
-    results = by_check(ask(lake, NOW, policy(tmp_path, "suites: mine"), RUNBOOKS))
+    results = by_check(ask(lake, policy(tmp_path, "suites: mine"), RUNBOOKS))
     own = results["checkout_has_few_errors"]
     assert own.outcome is outcome
     assert own.runbook == "https://wiki.example.com/checkout"
@@ -362,10 +363,10 @@ def test_a_wrong_suite_says_what_is_wrong(lake, tmp_path, case):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "checkout.yaml").write_text(text.replace("%s", "1"))
     with pytest.raises(ConfigError, match=said):
-        ask(lake, NOW, policy(tmp_path, "suites: mine"), RUNBOOKS)
+        ask(lake, policy(tmp_path, "suites: mine"), RUNBOOKS)
 
 
 def test_results_are_plain_json(lake):
     fill(lake)
-    results = ask(lake, NOW, None, RUNBOOKS)
+    results = ask(lake, None, RUNBOOKS)
     assert json.dumps([f.to_json() for r in results for f in r.findings])

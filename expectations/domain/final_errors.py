@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from acktrail.alerts.finding import Finding
-from expectations.domain.expectation import DomainExpectation, failure, instant, keys_of, texts
+from acktrail.contracts.vocabulary import Outcome
+from expectations.domain.expectation import DomainExpectation, instant, keys_of, texts
+from expectations.stretches import Stretch, stretches
 
 _NOT_FINAL = (
     *("retry", "split_retry", "invalid_metadata", "sequence_reset"),
@@ -22,7 +24,7 @@ class ExpectNoNonRetriableError(DomainExpectation):
     """
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
-        """One finding for each topic and error."""
+        """One finding for each topic, error and time."""
         known = frame["at"].isna() | (frame["at"] <= pd.Timestamp(self.asked_at))
         refused = frame["retriable"].map(lambda r: r is False).astype(bool)
         final = frame[refused & known & ~frame["kind"].isin(_NOT_FINAL)]
@@ -31,21 +33,38 @@ class ExpectNoNonRetriableError(DomainExpectation):
             topic=final["topic"].fillna(""), error=final["error"].fillna("unknown error")
         )
         return [
-            failure(
-                cluster=str(cluster),
-                topic=str(topic),
-                group="",
-                state="non_retriable_error",
-                cause=str(error),
-                starts_at=instant(rows["at"].min(), self.asked_at),
-                ends_at=None,
-                because=_sentence(str(topic), str(error), rows),
-                count=len(rows),
-                keys=keys_of(rows, ("event_key",)),
-                clients=texts(rows["client_id"]),
-            )
+            self._finding((str(cluster), str(topic), str(error)), stretch, rows)
             for (cluster, topic, error), rows in final.groupby(["cluster", "topic", "error"])
+            for stretch in stretches(
+                [instant(at, self.asked_at) for at in rows["at"]], self.asked_at
+            )
         ]
+
+    def _finding(
+        self, place: tuple[str, str, str], stretch: Stretch, rows: pd.DataFrame
+    ) -> Finding:
+        cluster, topic, error = place
+        times = rows["at"].map(lambda at: instant(at, self.asked_at))
+        inside = rows[(times >= stretch.starts_at) & (times <= stretch.last_at)]
+        said = _sentence(topic, error, inside)
+        return Finding(
+            outcome=Outcome.FAIL,
+            cluster=cluster,
+            topic=topic,
+            group="",
+            state="non_retriable_error",
+            cause=error,
+            starts_at=stretch.starts_at,
+            ends_at=stretch.ends_at,
+            because=f"{said}; clients do not retry it.",
+            what=f"{said}; clients do not retry it",
+            past=said,
+            fix=f"Sending again fails until the cause is fixed: see {error} in the runbook.",
+            count=len(inside),
+            keys=keys_of(inside, ("event_key",)),
+            clients=texts(inside["client_id"]),
+            hosts=texts(inside["host"]) if "host" in inside.columns else (),
+        )
 
 
 def _sentence(topic: str, error: str, rows: pd.DataFrame) -> str:
@@ -54,4 +73,4 @@ def _sentence(topic: str, error: str, rows: pd.DataFrame) -> str:
     more = f" and {len(clients) - 3} more" if len(clients) > 3 else ""
     times = f"{len(rows)} time{'' if len(rows) == 1 else 's'}"
     where = f" on topic {topic}" if topic else ""
-    return f"{who}{more} reported {error}{where} {times}; clients do not retry it."
+    return f"{who}{more} reported {error}{where} {times}"

@@ -1,0 +1,106 @@
+"""Which brokers and partitions are behind what was found, by what the cluster itself answered.
+
+A client's line names the leader that refused it; the cluster's answer names the replica that is
+missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset as ds
+
+from acktrail.alerts.fault import BROKER_STATES, BROKERS, UNEXPLAINED, fault_of
+from acktrail.alerts.finding import OUT_OF_SYNC, Finding, first_keys
+from acktrail.contracts.bronze import CLUSTER_STATES
+from acktrail.contracts.vocabulary import Grade, Outcome
+from acktrail.window import day_of
+
+if TYPE_CHECKING:
+    from acktrail.lake import Lake
+
+_FRESH = timedelta(minutes=10)
+"""How old the cluster's answer may be."""
+
+Row = Mapping[str, Any]
+
+
+def with_isr(lake: Lake, findings: Sequence[Finding], as_of: datetime) -> list[Finding]:
+    """*findings*, those that go on with the partitions of their topic that lack a replica."""
+    topics = {(f.cluster, f.topic) for f in findings if _is_meant(f)}
+    answers = _answers(lake, topics, as_of) if topics else {}
+    return [_placed(f, _of(answers, f)) if _is_meant(f) else f for f in findings]
+
+
+def _of(answers: Mapping[tuple[str, str], Sequence[Row]], finding: Finding) -> Sequence[Row]:
+    """The answers about the topic of *finding*; about all topics where it names none."""
+    if finding.topic:
+        return answers.get((finding.cluster, finding.topic), ())
+    return [row for (c, _), rows in answers.items() if c == finding.cluster for row in rows]
+
+
+def _is_meant(finding: Finding) -> bool:
+    if finding.outcome is not Outcome.FAIL or finding.ends_at is not None:
+        return False
+    if finding.state in BROKER_STATES:
+        return True
+    # A retry rate is a mean over a minute: what lacks a replica by now need not be behind it.
+    concerned = bool(finding.topic) and finding.grade is Grade.FAIL
+    return concerned and fault_of(finding).kind in (BROKERS, UNEXPLAINED)
+
+
+def _answers(
+    lake: Lake, topics: Iterable[tuple[str, str]], as_of: datetime
+) -> dict[tuple[str, str], list[Row]]:
+    """The newest answer about each partition of *topics*, of those that lack a replica."""
+    since = as_of - _FRESH
+    where = (
+        (ds.field("day") >= day_of(since)) & (ds.field("at") >= since) & (ds.field("at") <= as_of)
+    )
+    if all(topic for _, topic in topics):
+        where &= ds.field("topic").isin(sorted({topic for _, topic in topics}))
+    wanted = ["cluster", "topic", "partition", "at", "leader", "replicas", "isr"]
+    rows = lake.read(CLUSTER_STATES, where, wanted).to_pylist()
+    rows.sort(key=lambda row: row["at"])
+    newest: dict[tuple[str, str, int], Row] = {
+        (row["cluster"], row["topic"], row["partition"]): row for row in rows
+    }
+    found: dict[tuple[str, str], list[Row]] = {}
+    for (cluster, topic, _), last in sorted(newest.items(), key=lambda entry: entry[0]):
+        if missing_replicas(last) or is_leaderless(last):
+            found.setdefault((cluster, topic), []).append(last)
+    return found
+
+
+def _placed(finding: Finding, rows: Sequence[Row]) -> Finding:
+    if not rows:
+        return finding
+    said = {f"{r['topic']}-{r['partition']}": partition_text(r) for r in rows}
+    others = [p for p in finding.partitions if p not in said]
+    missing = sorted({broker for row in rows for broker in missing_replicas(row)})
+    return replace(
+        finding,
+        partitions=first_keys((*said.values(), *others)),
+        brokers=tuple(f"{broker} {OUT_OF_SYNC}" for broker in missing) or finding.brokers,
+    )
+
+
+def missing_replicas(row: Row) -> list[int]:
+    """Replicas of a partition that are not in sync, as a row of `cluster_states` has it."""
+    return sorted(set(row["replicas"] or ()) - set(row["isr"] or ()))
+
+
+def is_leaderless(row: Row) -> bool:
+    """Whether nobody leads the partition."""
+    return row["leader"] is None or row["leader"] < 0
+
+
+def partition_text(row: Row) -> str:
+    """`orders-1 (leader 2, in sync 2 of replicas 1 2 3)`."""
+    leader = "no leader" if is_leaderless(row) else f"leader {row['leader']}"
+    isr = " ".join(str(b) for b in sorted(row["isr"] or ())) or "none"
+    replicas = " ".join(str(b) for b in sorted(row["replicas"] or ()))
+    return f"{row['topic']}-{row['partition']} ({leader}, in sync {isr} of replicas {replicas})"
