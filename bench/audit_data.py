@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,9 @@ from acktrail.audit.wire import (
 )
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS
-from acktrail.contracts.vocabulary import Tier
+from acktrail.contracts.vocabulary import PRODUCER_TIERS, Tier
 
-PARTITIONS = 4
-BATCH = 100
-"""Records of a batch: the sticky partitioner gives a whole batch to one partition."""
+PARTITIONS = 12
 TIERS = (Tier.ACKED, Tier.IN_LOG, Tier.DELIVERED)
 LOST_IN = 20_000
 """One of so many acknowledged ids is not in the log."""
@@ -42,13 +40,17 @@ class Session:
     lost: np.ndarray
 
 
-def sessions(count: int, messages: int, began_ms: int, hour: int = 0) -> Iterator[Session]:
-    """*count* sessions of *messages* each; offsets of a partition go on from session to session."""
-    chance = np.random.default_rng(hour)
-    ends = np.full(PARTITIONS, hour * 1_000_000_000, np.int64)
+def sessions(count: int, messages: int, began_ms: int, *, batch: int) -> Iterator[Session]:
+    """*count* sessions of *messages* each; offsets of a partition go on from session to session.
+
+    *batch* messages in a row go to one partition: 1 with keys; without, the sticky partitioner
+    gives a whole batch to one.
+    """
+    chance = np.random.default_rng(0)
+    ends = np.zeros(PARTITIONS, np.int64)
     for _ in range(count):
-        batches = chance.integers(0, PARTITIONS, messages // BATCH + 1)
-        partition = np.repeat(batches, BATCH)[:messages]
+        batches = chance.integers(0, PARTITIONS, messages // batch + 1)
+        partition = np.repeat(batches, batch)[:messages]
         offset = np.empty(messages, np.int64)
         for number in range(PARTITIONS):
             mine = partition == number
@@ -154,6 +156,8 @@ def scans(made: list[Session], began_ms: int) -> Iterator[Report]:
                 began_ms=began_ms + 100_000,
                 ended_ms=began_ms + 120_000,
                 closed=tier is Tier.SCANNED,
+                after_ms=_ms(START) if tier is Tier.SCANNED else None,
+                records=last - first + 1,
                 assignment=1,
             )
 
@@ -162,4 +166,13 @@ def report_rows(made: list[Session], began_ms: int) -> pa.Table:
     """All reports of *made* as rows of `audit_reports`."""
     listed = [r for s in made for tier in TIERS for r in reports(s, tier)]
     listed += scans(made, began_ms)
-    return rows(AUDIT_REPORTS, [row_of_report(r, "bench", "bench", START) for r in listed])
+    return rows(AUDIT_REPORTS, [row_of_report(r, "bench", "bench", _received(r)) for r in listed])
+
+
+def _received(report: Report) -> datetime:
+    """The scan began when the producers' reports had been received, and found what it did later."""
+    return START if report.tier in PRODUCER_TIERS else START + timedelta(seconds=200)
+
+
+def _ms(instant: datetime) -> int:
+    return int(instant.timestamp() * 1000)

@@ -31,10 +31,12 @@ import pyarrow.parquet as pq
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.lake import Lake
-from acktrail.logs.errors import catalogue, category, retriable
+from acktrail.logs.kafka_errors import catalogue, category, retriable
+from acktrail.settings.spark import SparkSettings
+from bench.ratio import ratio_row
 from pipelines import runner, session
 from pipelines.silver.common_lines import LINES
-from pipelines.silver.producer_events import JOB
+from pipelines.silver.log_events import PRODUCER_JOB
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,9 +80,9 @@ def run() -> list[dict[str, Any]]:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return [
-        _row("log_parse_spark_vs_duckdb", spark_s, "duckdb", duckdb_s, BAR),
-        _row("log_parse_spark_vs_polars", spark_s, "polars", polars_s, None),
-        _row("log_parse_arrow_vs_sql", spark_s, "spark sql", sql_s, None),
+        ratio_row("log_parse_spark_vs_duckdb", spark_s, "duckdb", duckdb_s, BAR),
+        ratio_row("log_parse_spark_vs_polars", spark_s, "polars", polars_s, None),
+        ratio_row("log_parse_arrow_vs_sql", spark_s, "spark sql", sql_s, None),
     ]
 
 
@@ -91,17 +93,6 @@ def _lake(place: Path) -> Lake:
         for start in range(0, LINE_COUNT, _CHUNK):
             lake.append(LOG_RECORDS, _records(start, min(_CHUNK, LINE_COUNT - start)))
     return lake
-
-
-def _row(name: str, ours: float, peer: str, theirs: float, bar: float | None) -> dict[str, Any]:
-    return {
-        "name": name,
-        "ours_s": round(ours, 2),
-        "peer": peer,
-        "peer_s": round(theirs, 2),
-        "ratio": round(ours / theirs, 2),
-        "bar": bar,
-    }
 
 
 def _best(work: Callable[[], int], times: int = 2) -> tuple[float, int]:
@@ -115,17 +106,19 @@ def _best(work: Callable[[], int], times: int = 2) -> tuple[float, int]:
 
 def _spark(lake: Lake, files: list[str], scratch: Path) -> tuple[float, int, float, int]:
     """The job itself, twice into fresh tables after a smaller run that warms the JVM; then SQL."""
-    table = Path(lake.path(JOB.output))
+    table = Path(lake.path(PRODUCER_JOB.output))
     shutil.rmtree(table, ignore_errors=True)  # of kept lines; then all of them are new
-    spark = session.build("local[2]", long_job=runner.is_long([JOB], lake))
+    spark = session.build(
+        SparkSettings(master="local[2]"), long_job=runner.is_long([PRODUCER_JOB], lake)
+    )
     try:
         small = Lake(scratch / "small")
         small.append(LOG_RECORDS, _records(0, min(LINE_COUNT, _CHUNK)))
-        runner.run(JOB, small, lambda: spark, AT)
+        runner.run(PRODUCER_JOB, small, lambda: spark, AT)
 
         def whole() -> int:
             shutil.rmtree(table, ignore_errors=True)
-            return runner.run(JOB, lake, lambda: spark, AT).rows_out
+            return runner.run(PRODUCER_JOB, lake, lambda: spark, AT).rows_out
 
         ours = _best(whole)
         return *ours, *_best(lambda: _spark_sql(spark, files, scratch / "sql"), times=1)

@@ -21,7 +21,10 @@ from acktrail.contracts import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as ds
     from pyspark.sql import DataFrame
+
+    from acktrail.lake.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -35,19 +38,30 @@ class Options:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a fold may look at to say which partitions are touched.
+    """What a fold may look at to say which partitions are touched; read by Arrow, without Spark.
 
     *new* has, for each input with news, the rows of files added since the last run. *changed* has,
     for each input with news, the partition texts in which rows came or went: for inputs that are
-    themselves folds, a row that vanished shows only here. *inputs* are whole tables, and *output*
-    the table as it stands (None before the first run): lazily read, so filter them.
+    themselves folds, a row that vanished shows only here. *inputs* are whole tables (those that
+    were written), and *output* the table as it stands (None before the first run): read few
+    columns of them, and only what may matter.
     """
 
-    new: Mapping[str, DataFrame]
+    new: Mapping[str, Rows]
     changed: Mapping[str, frozenset[str]]
-    inputs: Mapping[str, DataFrame]
-    output: DataFrame | None
+    inputs: Mapping[str, Rows]
+    output: Rows | None
     options: Options = Options()
+
+
+def all_needed(_evidence: Evidence, _keys: frozenset[str]) -> dict[str, ds.Expression]:
+    """For folds that read all of every input."""
+    return {}
+
+
+def no_summaries(_evidence: Evidence, _keys: frozenset[str]) -> dict[str, pa.Table]:
+    """For folds that sum up nothing beforehand."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -57,12 +71,21 @@ class Fold:
     `touched(evidence)` returns the texts of the output's (only) partition column, or None for
     "all of it". `transform(inputs, keys, options)` returns rows of those partitions; *keys* None
     means all. Inputs that were never written arrive as empty frames.
+
+    `needed(evidence, keys)` says which rows of an input can matter to the partitions *keys*, by
+    its name: files in which there are none, by their partition or the bounds in the log, are not
+    given to the transform. It may let more through than matters, never less.
+
+    `summaries(evidence, keys)` are small tables that the driver makes of rows of all time, and the
+    transform takes among its inputs, by their names, in place of those rows.
     """
 
     inputs: tuple[Table, ...]
     output: Table
     touched: Callable[[Evidence], frozenset[str] | None]
     transform: Callable[[Mapping[str, DataFrame], frozenset[str] | None, Options], DataFrame]
+    needed: Callable[[Evidence, frozenset[str]], Mapping[str, ds.Expression]] = all_needed
+    summaries: Callable[[Evidence, frozenset[str]], Mapping[str, pa.Table]] = no_summaries
     shape: Literal["fold"] = "fold"
 
     @property
@@ -111,7 +134,10 @@ class Map:
 
 @dataclass(frozen=True)
 class Diff:
-    """A job that appends what changed in its input: `transform(before, after, as_of)`."""
+    """A job that appends what changed in its input: `transform(before, after, as_of)`.
+
+    *before* and *after* are without the files that both states have: their rows did not change.
+    """
 
     input: Table
     output: Table

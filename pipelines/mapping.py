@@ -1,16 +1,15 @@
 """A map, run: Spark's tasks read files of its input and write those of its output, by Arrow.
 
-Each task is given file names, and answers with the names of what it wrote; no row passes through
-the JVM. A task that fails, or is done twice, leaves at worst files that no commit names.
+Each task is given file names, and reports the names of what it wrote; no row passes through the
+JVM. A task that fails, or is done twice, leaves at worst files that no commit names.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,24 +18,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from acktrail import errors
 from acktrail.contracts import Table
-from acktrail.contracts.arrow import conform, schema
-from acktrail.errors import AcktrailError, ContractError, SourceUnavailable
+from acktrail.contracts.arrow import schema
+from acktrail.errors import ContractError, SourceUnavailable
 from acktrail.lake import Lake, Values
 from acktrail.lake.damage import explained
-from acktrail.lake.data_files import files_below, write_files
+from acktrail.lake.refusal import refusal
+from acktrail.lake.store import Store
 from pipelines.job import Map, Options
+from pipelines.writing import FileWriter, Written, as_batch, take_report, task_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OUTSIDE = "outside_window"
-"""Dropped: the row belongs to a partition that this run does not make anew."""
+"""Dropped: the row belongs to a partition that this run does not recompute."""
 BATCH_ROWS = 40_000
 BATCH_BYTES = 64 << 20
-FILE_BYTES = 128 << 20
-"""How much a task gathers, as Arrow, before it writes a file."""
 TASKS_PER_CORE = 4
 TASK_ROWS = 25_000
 """Fewer rows than this are not worth a task, and a file, of their own."""
@@ -44,16 +42,11 @@ TASK_ROWS = 25_000
 
 @dataclass(frozen=True)
 class Span:
-    """The partitions a run makes anew, from *first* to *last*."""
+    """The partitions a run recomputes, from *first* to *last*."""
 
     column: str
     first: str
     last: str
-
-    @property
-    def conditions(self) -> list[tuple[str, str, str]]:
-        """As the lake wants them said."""
-        return [(self.column, ">=", self.first), (self.column, "<=", self.last)]
 
 
 @dataclass(frozen=True)
@@ -72,24 +65,10 @@ class Task:
 
     job: Map
     options: Options
-    source: str
-    target: str
-    storage_options: Mapping[str, str]
+    source: Store
+    target: Store
     span: Span | None
     shares: Sequence[Sequence[File]]
-
-
-@dataclass
-class Done:
-    """What the tasks of a run wrote and dropped."""
-
-    files: list[AddAction] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def rows(self) -> int:
-        """Rows written."""
-        return sum(json.loads(file.stats)["numRecords"] for file in self.files)
 
 
 @dataclass(frozen=True)
@@ -105,29 +84,24 @@ class Work:
     unread: Set[str] = frozenset()
 
 
-def run_tasks(session: SparkSession, lake: Lake, job: Map, work: Work, options: Options) -> Done:
+def run_tasks(session: SparkSession, lake: Lake, job: Map, work: Work, options: Options) -> Written:
     """Read the job's input and write what it becomes; nothing is committed."""
-    done = Done()
+    written = Written()
     if not work.files:
-        return done
+        return written
     files = [File(path, values, path in work.unread) for path, values in work.files.items()]
     shares = shared_out(files, _tasks(work.rows, session.sparkContext.defaultParallelism))
-    source, target = (_absolute(lake.path(table)) for table in (job.input, job.output))
-    task = Task(job, options, source, target, lake.storage_options, work.span, shares)
+    source, target = task_place(lake, job.input), task_place(lake, job.output)
+    task = Task(job, options, source, target, work.span, shares)
     numbers = session.range(0, len(shares), 1, len(shares))
-    for row in numbers.mapInArrow(_worker(task), "said string").collect():
-        _take(done, json.loads(row["said"]))
-    return done
+    for row in numbers.mapInArrow(_worker(task), "report string").collect():
+        take_report(written, row["report"])
+    return written
 
 
 def _tasks(rows: int, cores: int) -> int:
     """So many that all cores are busy to the end, and few files come of few rows."""
     return max(1, min(cores * TASKS_PER_CORE, rows // TASK_ROWS))
-
-
-def _absolute(path: str) -> str:
-    """A worker may stand in another directory than the driver."""
-    return path if "://" in path else str(Path(path).absolute())
 
 
 def shared_out(files: Sequence[File], most: int) -> list[list[File]]:
@@ -136,40 +110,22 @@ def shared_out(files: Sequence[File], most: int) -> list[list[File]]:
     return [list(files[number::count]) for number in range(count)]
 
 
-def _take(done: Done, said: dict[str, Any]) -> None:
-    if "refused" in said:
-        kind, text = said["refused"]
-        raise getattr(errors, kind)(text)
-    done.files += [AddAction(**file) for file in said["files"]]
-    done.dropped.update(said["dropped"])
-
-
 def _worker(task: Task) -> Any:
     """What Spark calls in its Python workers: numbers of shares in, what was done out."""
 
     def work(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in map(int, batch.column(0).to_numpy()):
-                said = json.dumps(do(task, task.shares[number]))
-                yield pa.RecordBatch.from_pydict({"said": [said]})
+                yield as_batch(partial(do, task, task.shares[number]))
 
     return work
 
 
-def do(task: Task, share: Sequence[File]) -> dict[str, Any]:
-    """Read and write one share; what to tell the driver."""
-    try:
-        files, dropped = _do(task, share)
-    except AcktrailError as error:
-        return {"refused": [type(error).__name__, str(error)]}
-    return {"files": [asdict(file) for file in files], "dropped": dropped}
-
-
-def _do(task: Task, share: Sequence[File]) -> tuple[list[AddAction], dict[str, int]]:
+def do(task: Task, share: Sequence[File]) -> tuple[list[AddAction], dict[str, int]]:
+    """Read and write one share: the files it became, and what was dropped."""
     read = task.job.reader(task.options)
     dropped: Counter[str] = Counter()
-    written: list[AddAction] = []
-    waiting: list[pa.RecordBatch] = []
+    writer = FileWriter(task.job.output, task.target)
     for file in share:
         for batch in _batches(task, file):
             done = read(batch)
@@ -177,15 +133,13 @@ def _do(task: Task, share: Sequence[File]) -> tuple[list[AddAction], dict[str, i
             for rows in done.rows:
                 kept = rows if file.unread or task.span is None else _inside(task.span, rows)
                 dropped[OUTSIDE] += rows.num_rows - kept.num_rows
-                waiting.append(kept)
-            if sum(rows.nbytes for rows in waiting) >= FILE_BYTES:
-                written += _write(task, waiting)
-                waiting = []
-    written += _write(task, waiting)
+                writer.add(kept)
+    written = writer.close()
     strange = sorted(set(dropped) - {*task.job.reasons, OUTSIDE})
     if strange:
-        said = f"{task.job.name}: rows were dropped for a reason it does not name: {strange[0]}"
-        raise ContractError(said)
+        raise ContractError(
+            f"{task.job.name}: rows were dropped for a reason it does not name: {strange[0]}"
+        )
     return written, +dropped
 
 
@@ -196,19 +150,9 @@ def _inside(span: Span, rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.filter(pc.invert(pc.or_(before, after)))
 
 
-def _write(task: Task, waiting: Sequence[pa.RecordBatch]) -> list[AddAction]:
-    if not waiting:
-        return []
-    rows = conform(task.job.output, pa.Table.from_batches(waiting))
-    try:
-        return write_files(task.job.output, rows, task.target, task.storage_options)
-    except OSError as error:
-        raise SourceUnavailable(f"{task.job.name}: {task.target} takes no file: {error}") from error
-
-
 def _batches(task: Task, file: File) -> Iterator[pa.RecordBatch]:
     """The rows of *file* with the columns the job reads, as the contract types them."""
-    place = files_below(task.source, task.storage_options)
+    place = task.source.files()
     try:
         with place.open_input_file(unquote(file.path)) as opened:
             parquet = pq.ParquetFile(opened)
@@ -217,10 +161,11 @@ def _batches(task: Task, file: File) -> Iterator[pa.RecordBatch]:
             for batch in parquet.iter_batches(size, columns=present, use_threads=False):
                 yield _shaped(task.job.input, task.job.columns, batch, file.values)
     except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise explained(task.job.input, f"{task.source}/{file.path}", error) from error
+        raise explained(task.job.input, f"{task.source.path}/{file.path}", error) from error
     except OSError as error:
-        said = f"{task.job.input.name}: {task.source}/{file.path} did not answer: {error}"
-        raise SourceUnavailable(said) from error
+        path = f"{task.source.path}/{file.path}"
+        unknown = SourceUnavailable(f"{task.job.input.name}: {path} could not be read: {error}")
+        raise refusal(path, error) or unknown from error
 
 
 def batch_rows(metadata: pq.FileMetaData) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from acktrail.audit import block_account as accounts
-from acktrail.audit import parts
+from acktrail.audit.block import FIELDS
 from acktrail.audit.block_account import StateRange
 from acktrail.contracts import Table
 from acktrail.lake import Lake
@@ -50,7 +50,7 @@ def packed_parts(data: bytes) -> list[dict[str, Any]]:
                 "ids": ids,
             }
         )
-    return [{name: part[name] for name in parts.FIELDS} for part in found]
+    return [{name: part.get(name) for name in FIELDS} for part in found]
 
 
 def positional_findings(text: str) -> list[dict[str, Any]]:

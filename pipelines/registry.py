@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from acktrail.errors import UsageError
-from pipelines.audit_jobs import BOOKS
+from pipelines.audit_jobs import AUDIT_JOBS
 from pipelines.gold import retry_budgets
 from pipelines.job import Job
 from pipelines.silver import (
-    broker_events,
-    broker_metrics,
     client_configs,
-    client_metrics,
+    client_sightings,
     clients,
-    consumer_events,
-    producer_events,
+    log_events,
+    metric_growth,
     unread_records,
 )
 
 JOBS: tuple[Job, ...] = (
     # Evidence becomes facts (silver), then facts become answers (gold).
-    producer_events.JOB,
-    consumer_events.JOB,
-    broker_events.JOB,
+    log_events.PRODUCER_JOB,
+    log_events.CONSUMER_JOB,
+    log_events.BROKER_JOB,
     unread_records.JOB,
     client_configs.JOB,
-    client_metrics.JOB,
-    broker_metrics.JOB,
+    metric_growth.CLIENT_JOB,
+    metric_growth.BROKER_JOB,
+    client_sightings.JOB,
     clients.JOB,
     retry_budgets.JOB,
-    *BOOKS,
+    *AUDIT_JOBS,
 )
 
 

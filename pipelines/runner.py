@@ -7,37 +7,50 @@ nothing but files no commit names; after it, the next run starts from there.
 
 from __future__ import annotations
 
+import json
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import RUNS
 from acktrail.crashpoints import crash_point
-from acktrail.errors import LakeBusy, PositionConflict
-from acktrail.lake import AddedFiles, Change, Lake, Position
+from acktrail.errors import Overtaken, PositionConflict
+from acktrail.lake import (
+    AddedFiles,
+    Change,
+    Lake,
+    Position,
+    ReplaceAll,
+    Replacement,
+    ReplaceNothing,
+    ReplacePartitions,
+    ReplaceRange,
+    Snapshot,
+)
 from acktrail.window import Window, day_of, hour_of
 from pipelines.job import Diff, Evidence, Fold, Job, Map, Options
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
     from pyspark.sql import DataFrame, SparkSession
 
     from pipelines.mapping import Span
-    from pipelines.writing import Target, Written
+    from pipelines.writing import Written
 
 SparkFactory = Callable[[], "SparkSession"]
 """Makes the session when it is first needed: a run with nothing new starts no JVM."""
 
-FILES_LISTED = 1_000
-"""A table of at most so many files on a disk is read by their names, as the control plane lists
-them: Delta's own listing is a Spark job or two (1.2 s a table against 0.1 s). Beyond that, and on
-object stores where each name costs a request, Delta's index is the cheaper one."""
+log = logging.getLogger(__name__)
 
-
+TRIES = 5
+"""How often a job is run while other drivers commit to its table first."""
+NOTHING_REPLACED = ReplaceNothing()
 _MIGRATING = threading.Lock()
 
 LONG_ROWS = 1_000_000
@@ -68,13 +81,20 @@ class RunCounts:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the control plane says before any JVM: what is new, whether to make all anew."""
+    """What is decided before any JVM: what is new, and whether the whole table is recomputed."""
 
     job: Job
     run: int
     news: Mapping[str, AddedFiles]
     since: Mapping[str, int]
     rebuild: bool
+    seen: Mapping[str, Snapshot]
+    """The inputs that were ever written, and the output, as they were looked at."""
+
+    @property
+    def output(self) -> Snapshot | None:
+        """The output that was looked at; None before its first version."""
+        return self.seen.get(self.job.output.name)
 
     @property
     def consumed(self) -> dict[str, int]:
@@ -89,7 +109,27 @@ def run(
     options: Options | None = None,
     rebuild: Window | None = None,
 ) -> RunCounts:
-    """Run *job* once on what is new, or over *rebuild*; the run is recorded in `runs`."""
+    """Run *job* once on what is new, or over *rebuild*; the run is recorded in `runs`.
+
+    Where another driver commits first, nothing of this run is written, and the job is run on what
+    is new then: mostly nothing. LakeBusy where that happens TRIES times in a row.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return _run_once(job, lake, spark, as_of, options or Options(), rebuild)
+        except Overtaken as error:
+            log.info("%s Looking at what is new again.", error)
+    return _run_once(job, lake, spark, as_of, options or Options(), rebuild)
+
+
+def _run_once(
+    job: Job,
+    lake: Lake,
+    spark: SparkFactory,
+    as_of: datetime,
+    options: Options,
+    rebuild: Window | None,
+) -> RunCounts:
     started_at = datetime.now(UTC)
     migrated = _migrate(job, lake)
     plan = _plan(job, lake)
@@ -105,22 +145,10 @@ def run(
             nothing_new=True,
             migrated=migrated,
         )
-    from pipelines import writing
-
-    session = spark()
-    chosen = options or Options()
-    if isinstance(job, Map):
-        written = _run_map(job, session, lake, plan, chosen, rebuild)
-    else:
-        writing.create(session, lake, job.output)
-        if isinstance(job, Fold):
-            frame, target = _fold_rows(job, session, lake, plan, chosen, rebuild)
-        else:
-            frame, target = _diff_rows(job, session, lake, plan, as_of)
-        crash_point("before_commit")
-        written = writing.commit(lake, job, plan.run, frame, target, plan.consumed)
-        if lake.consumed(job.output, job.name) != plan.consumed:
-            raise _overtaken(plan)  # Spark skips a number that is already there
+    lake.create(job.output)
+    written, replaced = _write(job, spark, lake, plan, as_of, options, rebuild)
+    crash_point("before_commit")
+    version = _commit(lake, plan, written, replaced)
     crash_point("after_commit")
     counts = RunCounts(
         job=job.name,
@@ -134,13 +162,19 @@ def run(
         rows_out=written.rows,
         dropped=written.dropped,
         consumed=plan.consumed,
-        touched=written.touched,
-        version=lake.version(job.output) or 0,
+        touched=len(replaced.names) if isinstance(replaced, ReplacePartitions) else 0,
+        version=version,
         migrated=migrated,
     )
     _record(lake, counts)
     crash_point("after_record")
     return counts
+
+
+def is_up_to_date(job: Job, lake: Lake) -> bool:
+    """Whether a run of *job* would find nothing to do."""
+    plan = _plan(job, lake)
+    return not plan.rebuild and not _has_news(plan)
 
 
 def _migrate(job: Job, lake: Lake) -> tuple[str, ...]:
@@ -168,17 +202,20 @@ def _plan(job: Job, lake: Lake) -> _Plan:
     writes nothing. Read last, it would be a number that stale news are committed under.
     """
     number = lake.position(job.output, job.name)
-    exists = lake.exists(job.output)
-    consumed = lake.consumed(job.output, job.name) if exists else None
+    output = lake.look(job.output)
+    consumed = None if output is None else lake.consumed(job.output, job.name)
     since = consumed or {}
+    seen = {job.output.name: output} if output is not None else {}
     news = {}
     for table in job.inputs:
-        added = lake.added(table, since.get(table.name))
-        if added is not None:
-            news[table.name] = added
-    lost = consumed is None and exists and bool(lake.files(job.output))
+        found = lake.look(table)
+        if found is not None:
+            seen[table.name] = found
+            news[table.name] = lake.added_to(table, found, since.get(table.name))
+    lost = consumed is None and output is not None and bool(output.files)
     gap = any(not added.complete for added in news.values())
-    return _Plan(job, 0 if number is None else number + 1, news, since, rebuild=lost or gap)
+    run_number = 0 if number is None else number + 1
+    return _Plan(job, run_number, news, since, lost or gap, seen)
 
 
 def _rows_in(plan: _Plan, *, whole: bool) -> int:
@@ -190,42 +227,79 @@ def _has_news(plan: _Plan) -> bool:
     return any(added.files or added.partitions for added in plan.news.values())
 
 
-def _overtaken(plan: _Plan) -> LakeBusy:
-    return LakeBusy(
-        f"{plan.job.name}: another driver committed run {plan.run} first. "
-        "Nothing of this run was written; run again."
-    )
+def _write(
+    job: Job,
+    spark: SparkFactory,
+    lake: Lake,
+    plan: _Plan,
+    as_of: datetime,
+    options: Options,
+    rebuild: Window | None,
+) -> tuple[Written, Replacement]:
+    """Write the files of a run, and say which files of the table they replace."""
+    from pipelines import input_frames, writing
+    from pipelines.spark_schema import no_rows
+
+    if isinstance(job, Map):
+        return _map_files(job, spark(), lake, plan, options, rebuild)
+    if isinstance(job, Diff):
+        frame = _diff_rows(job, spark(), lake, plan, as_of)
+        return writing.write_frame(lake, job.output, frame, NOTHING_REPLACED), NOTHING_REPLACED
+    keys, needed, summaries = _to_recompute(job, lake, plan, options, rebuild)
+    if keys is not None and not keys:
+        return writing.Written(), ReplacePartitions(keys)
+    session = spark()
+    inputs = {
+        t.name: input_frames.frame_of(session, lake, t, plan.seen[t.name], needed.get(t.name))
+        if t.name in plan.seen
+        else no_rows(session, t)
+        for t in job.inputs
+    }
+    inputs |= {name: session.createDataFrame(rows) for name, rows in summaries.items()}
+    replaced = ReplaceAll() if keys is None else ReplacePartitions(keys)
+    frame = job.transform(inputs, keys, options)
+    return writing.write_frame(lake, job.output, frame, replaced), replaced
 
 
-def _run_map(
+def _commit(lake: Lake, plan: _Plan, written: Written, replaced: Replacement) -> int:
+    """Make the files part of the table, with the run's number and the versions it consumed."""
+    job = plan.job
+    began = None if plan.run == 0 else plan.run - 1
+    note = {"job": job.name, "run": plan.run, "consumed": plan.consumed}
+    said = {"userMetadata": json.dumps(note, sort_keys=True)}
+    number = Position(job.name, began, plan.run)
+    computed_at = None if plan.output is None else plan.output.version
+    change = Change((number,), said, replaced, computed_at)
+    try:
+        return lake.put(job.output, written.files, change)
+    except PositionConflict as error:
+        raise Overtaken(
+            f"{job.name}: another driver committed run {plan.run} first. "
+            "Nothing of this run was written; run again."
+        ) from error
+
+
+def _map_files(
     job: Map,
     session: SparkSession,
     lake: Lake,
     plan: _Plan,
     options: Options,
     rebuild: Window | None,
-) -> Written:
-    from pipelines import mapping, writing
+) -> tuple[Written, Replacement]:
+    from pipelines import mapping
 
-    lake.create(job.output)
     added = plan.news.get(job.input.name)
-    anew = plan.rebuild or rebuild is not None
-    files = {} if added is None else added.standing if anew else added.files
+    again = plan.rebuild or rebuild is not None
+    files = {} if added is None else added.standing if again else added.files
     span = None if plan.rebuild or rebuild is None else _span(job.output, rebuild)
-    replaced = None if not anew else span.conditions if span is not None else ()
     unread = frozenset(added.files) if added is not None else frozenset()
-    rows = 0 if added is None else added.standing_rows if anew else added.rows
+    rows = 0 if added is None else added.standing_rows if again else added.rows
     work = mapping.Work(files, rows, span, unread)
-    done = mapping.run_tasks(session, lake, job, work, options)
-    crash_point("before_commit")
-    began = None if plan.run == 0 else plan.run - 1
-    run_number = Position(job.name, began, plan.run)
-    said = {"userMetadata": writing.note(job, plan.run, plan.consumed)}
-    try:
-        lake.put(job.output, done.files, Change((run_number,), said, replaced))
-    except PositionConflict as error:
-        raise _overtaken(plan) from error
-    return writing.Written(done.rows, done.dropped)
+    written = mapping.run_tasks(session, lake, job, work, options)
+    if not again:
+        return written, NOTHING_REPLACED
+    return written, ReplaceAll() if span is None else ReplaceRange(span.first, span.last)
 
 
 def _span(table: Table, window: Window) -> Span | None:
@@ -239,68 +313,53 @@ def _span(table: Table, window: Window) -> Span | None:
     return Span(table.partition[0], spell(window.start), spell(last))
 
 
-def _fold_rows(
-    job: Fold,
-    session: SparkSession,
-    lake: Lake,
-    plan: _Plan,
-    options: Options,
-    rebuild: Window | None,
-) -> tuple[DataFrame, Target]:
-    from pipelines import writing
-
-    inputs = {table.name: whole(session, lake, table) for table in job.inputs}
+def _to_recompute(
+    job: Fold, lake: Lake, plan: _Plan, options: Options, rebuild: Window | None
+) -> tuple[frozenset[str] | None, Mapping[str, ds.Expression], Mapping[str, pa.Table]]:
+    """The partitions to recompute (None: all), what of the inputs that needs, and summaries."""
     if plan.rebuild or rebuild is not None or not job.output.partition:
-        return job.transform(inputs, None, options), writing.ALL
+        return None, {}, {}
+    from acktrail.lake.rows import Rows
+
     news = {table: added for table, added in plan.news.items() if added.files or added.partitions}
+    rows = {
+        t.name: Rows(t, lake.at(t), plan.seen[t.name])
+        for t in (*job.inputs, job.output)
+        if t.name in plan.seen
+    }
     evidence = Evidence(
-        new={t.name: _files(session, lake, t, news[t.name]) for t in job.inputs if t.name in news},
+        new={name: replace(rows[name], files=added.files) for name, added in news.items()},
         changed={name: _texts(added) for name, added in news.items()},
-        inputs=inputs,
-        output=whole(session, lake, job.output) if lake.files(job.output) else None,
+        inputs={t.name: rows[t.name] for t in job.inputs if t.name in rows},
+        output=rows[job.output.name] if plan.output is not None and plan.output.files else None,
         options=options,
     )
     keys = job.touched(evidence)
-    if keys is None:
-        return job.transform(inputs, None, options), writing.ALL
-    return job.transform(inputs, keys, options), writing.partitions(job.output, keys)
+    if not keys:
+        return keys, {}, {}
+    return keys, job.needed(evidence, keys), job.summaries(evidence, keys)
 
 
 def _diff_rows(
     job: Diff, session: SparkSession, lake: Lake, plan: _Plan, as_of: datetime
-) -> tuple[DataFrame, Target]:
-    from pipelines import writing
+) -> DataFrame:
+    """What changed between the version that the last run consumed and the one of *plan*.
+
+    Not the newest one: what another driver has committed since is in the next run's difference.
+    """
+    from pipelines.input_frames import frame_of_files
     from pipelines.spark_schema import no_rows
 
-    after = whole(session, lake, job.input)
-    since = plan.since.get(job.input.name)
+    since, now = plan.since.get(job.input.name), plan.seen[job.input.name]
+    new = now.files
     before = no_rows(session, job.input)
     if since is not None:
-        reader = session.read.format("delta").option("versionAsOf", since)
-        before = reader.load(lake.path(job.input))
-    return job.transform(before, after, as_of), writing.APPEND
-
-
-def whole(session: SparkSession, lake: Lake, table: Table) -> DataFrame:
-    """All of *table*; an empty frame where it was never written."""
-    from pipelines.spark_schema import no_rows
-
-    added = lake.added(table, None)
-    if added is None:
-        return no_rows(session, table)
-    if "://" in lake.uri or len(added.files) > FILES_LISTED:
-        return session.read.format("delta").load(lake.path(table))
-    return _files(session, lake, table, added)
-
-
-def _files(session: SparkSession, lake: Lake, table: Table, added: AddedFiles) -> DataFrame:
-    from pipelines.spark_schema import no_rows, struct
-
-    if not added.files:
-        return no_rows(session, table)
-    files = [f"{lake.path(table)}/{unquote(name)}" for name in added.files]
-    reader = session.read.schema(struct(table)).option("basePath", lake.path(table))
-    return reader.parquet(*files)
+        then = lake.look_at(job.input, since)
+        gone = {path: values for path, values in then.files.items() if path not in now.files}
+        new = {path: values for path, values in now.files.items() if path not in then.files}
+        before = frame_of_files(session, lake, job.input, then, gone)
+    after = frame_of_files(session, lake, job.input, now, new)
+    return job.transform(before, after, as_of)
 
 
 def _texts(added: AddedFiles) -> frozenset[str]:

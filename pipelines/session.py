@@ -19,42 +19,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acktrail.artifacts import cache_directory, java, resolve
-from pipelines import spark_errors
+from acktrail.errors import ConfigError
+from acktrail.lake.store import Store
+from acktrail.settings.spark import SparkSettings
+from pipelines import environment, spark_errors
+from pipelines.spark_conf import DriverHost, SessionPlan, refuse_private_lake, render
+from pipelines.spark_log import jvm_writes_to_its_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# With C1 alone Java keeps 48 MB for compiled code: Spark fills that, and then all is interpreted.
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
-_LONG = "-XX:+UseParallelGC"
-# Java prints its own warnings where a user's answer goes; stderr is `jvm_log`.
-_QUIET = "-Xlog:disable -Xlog:all=warning:stderr -XX:+DisplayVMOutputToStderr"
-_SMALL = {
-    # A small run spends its time on compiling plans, not on rows: 148 s against 111 s for all jobs
-    # on the demo's evidence. A long job gets Spark's defaults.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-
 
 def build(
-    master: str = "local[*]", conf: Mapping[str, str] | None = None, *, long_job: bool = False
+    settings: SparkSettings | None = None, store: Store | None = None, *, long_job: bool = False
 ) -> SparkSession:
-    """A session that reads and writes the lake, in UTC, with the UI off."""
+    """A session that reads and writes the lake at *store*, in UTC, with the UI off."""
     from pyspark.sql import SparkSession
 
     spark_errors.silence()
     java()  # a clear error now, rather than a gateway that never answers
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # freed memory goes back, whoever took it
-    builder = SparkSession.builder.master(master).appName("acktrail")
-    pace = {} if long_job else _SMALL
-    for key, value in {**_settings(long_job), **pace, **(conf or {})}.items():
+    settings = _with_archive(settings or SparkSettings())
+    if store is not None:
+        refuse_private_lake(settings, store)
+    s3 = store.s3 if store is not None and store.is_s3 else None
+    host = _host(s3=s3 is not None, quick=settings.is_local and not long_job)
+    made = render(settings, host, s3, long_job=long_job)
+    conf = {"spark.master": settings.master, "spark.app.name": "acktrail", **made.conf}
+    builder = SparkSession.builder
+    for key, value in {**conf, **made.private_conf}.items():
         builder = builder.config(key, value)
-    with _jvm_talks_to_a_file(), _interrupts_as_before():
+    with _environment(made), jvm_writes_to_its_log(), _interrupts_as_before():
+        if made.private_conf:
+            _start_jvm(conf)
         return builder.getOrCreate()
+
+
+def _start_jvm(conf: Mapping[str, str]) -> None:
+    """Start the JVM with *conf* on its command line; what is set later is sent to it."""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(list(conf.items())))
 
 
 def stop(session: SparkSession) -> None:
@@ -81,67 +85,62 @@ def forget_gateway() -> None:
     Session._instantiatedSession = None
 
 
-def jvm_log() -> Path:
-    """Where the JVM's own chatter goes; errors that matter come back as exceptions."""
-    return cache_directory() / "spark.log"
-
-
 @contextlib.contextmanager
-def _jvm_talks_to_a_file() -> Iterator[None]:
-    """While this lasts, a started process inherits a log file as its stderr, for its whole life."""
-    jvm_log().parent.mkdir(parents=True, exist_ok=True)
-    sys.stderr.flush()
-    kept = os.dup(2)
-    log = os.open(jvm_log(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o644)
+def _environment(made: SessionPlan) -> Iterator[None]:
+    """The environment of *made* while the JVM starts, which inherits it; then as it was."""
+    unset = {name: value for name, value in made.environment.items() if name not in os.environ}
+    changed = {**unset, **made.forced}
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
     try:
-        os.dup2(log, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(log)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager
 def _interrupts_as_before() -> Iterator[None]:
     """PySpark takes ^C for itself: a command that ends in good order on ^C gets it back."""
     before = signal.getsignal(signal.SIGINT)
-    yield
-    main = threading.current_thread() is threading.main_thread()
-    if main and callable(before) and before is not signal.default_int_handler:
-        signal.signal(signal.SIGINT, before)
+    try:
+        yield
+    finally:
+        main = threading.current_thread() is threading.main_thread()
+        if main and callable(before) and before is not signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
 
 
-def _settings(long_job: bool) -> dict[str, str]:
-    jars = sorted(str(jar) for jar in resolve("delta").glob("*.jar"))
-    return {
-        "spark.jars": ",".join(jars),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.driver.extraJavaOptions": f"{_logging()} {_QUIET} "
-        + (_LONG if long_job else f"{_QUICK} {_archive_option()}"),
-        "spark.driver.memory": "4g" if long_job else "2g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        # Nobody looks at them, and `acktrail watch` runs for weeks: a thousand plans are kept else.
-        "spark.ui.retainedJobs": "20",
-        "spark.ui.retainedStages": "20",
-        "spark.ui.retainedTasks": "200",
-        "spark.sql.ui.retainedExecutions": "5",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.sql.shuffle.partitions": "2",
-        # What is few bytes can be much work (an audit is): its partitions stay as many as they are.
-        "spark.sql.adaptive.coalescePartitions.enabled": "false",
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        "spark.databricks.delta.snapshotPartitions": "2",
-        "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
-        # A partition value is the text the contract says, whatever it looks like.
-        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-        "spark.sql.warehouse.dir": str(cache_directory() / "warehouse"),
-    }
+def _host(*, s3: bool, quick: bool) -> DriverHost:
+    return DriverHost(
+        python=sys.executable,
+        jars=_jars(s3),
+        java_options=_logging(),
+        archive_option=_archive_option() if quick else "",
+        warehouse=str(cache_directory() / "warehouse"),
+    )
+
+
+def _with_archive(settings: SparkSettings) -> SparkSettings:
+    """*settings*, where a path of the environment's archive is absolute; ConfigError without it."""
+    archive = settings.environment
+    if archive is None or settings.is_one_host or "://" in archive:
+        return settings
+    path = Path(archive).absolute()
+    if not path.is_file():
+        raise ConfigError(
+            f"`spark.environment` names {path}, which does not exist. Make it: acktrail pack {path}"
+        )
+    environment.refuse_other(path)
+    return settings.model_copy(update={"environment": str(path)})
+
+
+def _jars(s3: bool) -> tuple[str, ...]:
+    sets = ("delta", "s3a") if s3 else ("delta",)
+    return tuple(sorted(str(jar) for name in sets for jar in resolve(name).glob("*.jar")))
 
 
 def _logging() -> str:
@@ -152,7 +151,7 @@ def archive_file() -> Path:
     """Where the class-data-sharing archive of this Java and of these very jars is kept.
 
     Java takes an archive only with the jars it was made from, by their order, sizes and times: an
-    environment made anew at the same place needs one of its own.
+    environment made again at the same place needs one of its own.
     """
     import pyspark
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -46,8 +44,11 @@ def loose(table: Table) -> T.StructType:
     return T.StructType([T.StructField(c.name, spark_type(c)) for c in table.columns])
 
 
-def conform(table: Table, frame: DataFrame) -> DataFrame:
-    """*frame* with exactly the columns and types of *table*; a wrong value fails the write."""
+def refuse_misfit(table: Table, frame: DataFrame) -> None:
+    """ContractError where *frame* has not the columns and types of *table*.
+
+    Values are checked where they are written (`acktrail.contracts.arrow.conform`).
+    """
     missing = [c.name for c in table.columns if c.name not in frame.columns and c.required]
     unexpected = [n for n in frame.columns if n not in table.names]
     wrong = [
@@ -64,7 +65,6 @@ def conform(table: Table, frame: DataFrame) -> DataFrame:
             f"  wrong types:        {', '.join(wrong) or 'none'}\n"
             "Change the transform, or the table in acktrail/contracts, but not only one of them."
         )
-    return frame.selectExpr(*(_fitting(table, c, c.name in frame.columns) for c in table.columns))
 
 
 def _fits(found: T.DataType, column: Column) -> bool:
@@ -85,32 +85,6 @@ def _has_fields(found: T.DataType, column: Column) -> bool:
         and found.names == [f.name for f in column.fields]
         and all(_fits(found[f.name].dataType, f) for f in column.fields)
     )
-
-
-def _fitting(table: Table, column: Column, present: bool) -> str:
-    """The column as SQL: text is planned in one call, where built columns cost one each."""
-    kind = spark_type(column).simpleString()
-    name = f"`{column.name}`"
-    value = f"CAST({name if present else 'NULL'} AS {kind})"
-    wrong = "".join(
-        f"WHEN {condition} THEN CAST(raise_error({said}) AS {kind}) "
-        for condition, said in _wrong_values(f"{table.name}.{column.name}", column, name, value)
-    )
-    return f"CASE {wrong}ELSE {value} END AS {name}" if wrong else f"{value} AS {name}"
-
-
-def _wrong_values(place: str, column: Column, name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Conditions under which *value* is refused, each with what is said then; all as SQL."""
-    if column.required:
-        yield f"{value} IS NULL", quoted(f"{place} is required, and a row has none")
-    if column.values is not None:
-        known = ", ".join(quoted(v.value) for v in column.values)
-        said = quoted(f"{place}: not an allowed value: ")
-        yield f"{value} NOT IN ({known})", f"concat({said}, {name})"
-    for field in column.fields:
-        inner = f"s.`{field.name}`"
-        for condition, said in _wrong_values(f"{place}.{field.name}", field, "''", inner):
-            yield f"exists({value}, s -> {condition})", said
 
 
 def quoted(text: str) -> str:

@@ -1,129 +1,142 @@
-"""Commit a job's rows with its run number and consumed versions, all in one commit."""
+"""Files of a job's output: Spark's tasks write them by Arrow, and report their names.
+
+A row is checked against the table's contract in the task that writes it. Until the driver commits
+the names (`Lake.put`), the files are not part of the table: a task that fails, or is done twice,
+leaves at worst files that no commit names.
+"""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.transaction import AddAction
 
+from acktrail import errors
 from acktrail.contracts import Table
-from acktrail.errors import ContractError, LakeBusy
-from acktrail.lake import Lake
-from pipelines.job import Job
-from pipelines.spark_schema import conform, quoted, struct
+from acktrail.contracts.arrow import conform
+from acktrail.errors import AcktrailError, SourceUnavailable
+from acktrail.lake import Lake, Replacement, ReplacePartitions
+from acktrail.lake.data_files import write_files
+from acktrail.lake.refusal import refusal
+from acktrail.lake.store import Store
+from pipelines.spark_schema import refuse_misfit
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
+
+FILE_BYTES = 128 << 20
+"""How much a task gathers, as Arrow, before it writes a file."""
 
 
-FAILURES = (PySparkException, Py4JJavaError)
-"""How Spark fails: some of it reaches Python as it left the JVM."""
-_COMPLAINT = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?) SQLSTATE", re.DOTALL)
-"""What `conform` says of a wrong value, wherever Spark has wrapped it."""
-
-
-_OVERTAKEN = re.compile(r"DELTA_CONCURRENT_\w+|\bConcurrent\w+Exception")
-
-
-@dataclass(frozen=True)
-class Target:
-    """Which rows of the output a commit replaces: none (append), those of *condition*, or all."""
-
-    append: bool = False
-    condition: str | None = None
-    touched: int = 0
-
-
-APPEND = Target(append=True)
-ALL = Target()
-
-
-@dataclass(frozen=True)
+@dataclass
 class Written:
-    """What a commit wrote and what the job dropped."""
+    """What the tasks of a run wrote and dropped."""
 
-    rows: int
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    touched: int = 0
+    files: list[AddAction] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
 
-
-def partitions(table: Table, keys: frozenset[str]) -> Target:
-    """Replace the partitions called *keys*."""
-    column = table.partition[0]
-    listed = ", ".join(quoted(key) for key in sorted(keys))
-    condition = f"`{column}` IN ({listed})" if keys else "false"
-    return Target(condition=condition, touched=len(keys))
+    @property
+    def rows(self) -> int:
+        """Rows written."""
+        return sum(json.loads(file.stats)["numRecords"] for file in self.files)
 
 
-def create(session: SparkSession, lake: Lake, table: Table) -> None:
-    """Make the table if it is not there; add columns the contract has grown since.
+class FileWriter:
+    """Used in a task: gathers rows, and writes them as files of the table."""
 
-    The control plane declares it: that writes no row, and a second creator finds the first's.
+    def __init__(self, table: Table, place: Store) -> None:
+        self._table, self._place = table, place
+        self._waiting: list[pa.RecordBatch] = []
+        self._files: list[AddAction] = []
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take *rows*; files are written as soon as there is enough for one."""
+        self._waiting.append(rows)
+        if sum(waiting.nbytes for waiting in self._waiting) >= FILE_BYTES:
+            self._flush()
+
+    def close(self) -> list[AddAction]:
+        """Write what is left; every file that was written."""
+        self._flush()
+        return self._files
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        rows = conform(self._table, pa.Table.from_batches(self._waiting))
+        self._waiting = []
+        try:
+            self._files += write_files(self._table, rows, self._place)
+        except OSError as error:
+            unknown = SourceUnavailable(
+                f"{self._table.name}: a file could not be written to {self._place.path}: {error}"
+            )
+            raise refusal(self._place.path, error) or unknown from error
+
+
+def task_place(lake: Lake, table: Table) -> Store:
+    """Where a task finds *table*. Its working directory may be another one.
+
+    Tasks are pickled and may be logged: their secrets are those of the workers' environment.
     """
-    known = {field.name for field in lake.create(table).schema().fields}
-    grown = [f for f in struct(table) if f.name not in known]
-    if grown:
-        added = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in grown)
-        session.sql(f"ALTER TABLE delta.`{lake.path(table)}` ADD COLUMNS ({added})")
+    return lake.at(table).absolute().without_secrets()
 
 
-def commit(
-    lake: Lake,
-    job: Job,
-    run: int,
-    frame: DataFrame,
-    target: Target,
-    consumed: Mapping[str, int],
-) -> Written:
-    """Write *frame* to the job's output as *target* says, in one commit."""
-    rows = conform(job.output, frame)
-    if target.condition is not None:
-        rows = rows.where(target.condition)
-    writer = (
-        rows.write.format("delta")
-        .mode("append" if target.append else "overwrite")
-        .option("txnAppId", job.name)
-        .option("txnVersion", str(run))
-        .option("userMetadata", note(job, run, consumed))
-    )
-    if target.condition is not None:
-        writer = writer.option("replaceWhere", target.condition)
+def write_frame(lake: Lake, table: Table, frame: DataFrame, replaced: Replacement) -> Written:
+    """Write the rows of *frame*; of those in partitions that are *replaced*, where they are named.
+
+    ContractError where the frame or a value in it does not fit the table.
+    """
+    refuse_misfit(table, frame)
+    names = replaced.names if isinstance(replaced, ReplacePartitions) else None
+    written = Written()
+    for row in frame.mapInArrow(
+        _worker(table, task_place(lake, table), names), "report string"
+    ).collect():
+        take_report(written, row["report"])
+    return written
+
+
+def _worker(table: Table, place: Store, names: frozenset[str] | None) -> Any:
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        writer = FileWriter(table, place)
+
+        def work() -> tuple[list[AddAction], dict[str, int]]:
+            for batch in batches:
+                writer.add(batch if names is None else _inside(table, names, batch))
+            return writer.close(), {}
+
+        yield as_batch(work)
+
+    return write
+
+
+def _inside(table: Table, names: frozenset[str], batch: pa.RecordBatch) -> pa.RecordBatch:
+    wanted = pa.array(sorted(names), pa.string())
+    return batch.filter(pc.is_in(batch.column(table.partition[0]), wanted))
+
+
+def as_batch(work: Callable[[], tuple[list[AddAction], dict[str, int]]]) -> pa.RecordBatch:
+    """What a task reports: the files and drops that *work* returns, or why it was refused."""
     try:
-        writer.save(lake.path(job.output))
-    except FAILURES as error:
-        complaint = _COMPLAINT.search(str(error))
-        if complaint is None:
-            refuse_overtaken(job.output, error)
-            raise
-        raise ContractError(
-            f"{job.name}: {complaint[1]}. Nothing was written.\n"
-            "Change the transform, or the table in acktrail/contracts, but not only one of them."
-        ) from error
-    return Written(_rows_written(lake, job.output), touched=target.touched)
+        files, dropped = work()
+        report: dict[str, Any] = {"files": [asdict(file) for file in files], "dropped": dropped}
+    except AcktrailError as error:
+        report = {"refused": [type(error).__name__, str(error)]}
+    return pa.RecordBatch.from_pydict({"report": [json.dumps(report)]})
 
 
-def refuse_overtaken(table: Table, error: Exception) -> None:
-    """LakeBusy where another commit came between; else nothing."""
-    if _OVERTAKEN.search(str(error)) is not None:
-        raise LakeBusy(
-            f"{table.name}: another writer came between; nothing was written, run again."
-        ) from error
-
-
-def note(job: Job, run: int, consumed: Mapping[str, int]) -> str:
-    """What a run's commit says of itself."""
-    return json.dumps({"job": job.name, "run": run, "consumed": dict(consumed)}, sort_keys=True)
-
-
-def _rows_written(lake: Lake, table: Table) -> int:
-    """From the commit's own metrics: no second pass over the rows."""
-    opened = lake.open(table)
-    if opened is None:
-        return 0
-    metrics = opened.history(1)[0].get("operationMetrics") or {}
-    return int(metrics.get("numOutputRows", 0))
+def take_report(written: Written, report: str) -> None:
+    """Add what one task reports to *written*; its error is raised here."""
+    content = json.loads(report)
+    if "refused" in content:
+        kind, text = content["refused"]
+        raise getattr(errors, kind)(text)
+    written.files += [AddAction(**file) for file in content["files"]]
+    written.dropped.update(content["dropped"])

@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from json import loads
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from acktrail.lake.entries import Action, is_migration
+from acktrail.lake.replacement import Values
+
+if TYPE_CHECKING:
+    from acktrail.lake.table_snapshots import Snapshot
 
 MOST_COUNTED = 1_000
 """So many commits are looked at to say how many rows a job has not read."""
-Values = Mapping[str, str | None]
-"""Partition values of a file."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +33,28 @@ class AddedFiles:
     """Distinct partition values of files added *or removed* since."""
     complete: bool
     """False where the log no longer reaches back to the version: rebuild."""
-    rows: int
-    """Rows in those files, as their statistics say."""
     standing: Mapping[str, Values]
     """Every file of that version, old and new."""
-    standing_rows: int
+    row_counts: Mapping[str, int]
+    """Rows in each file of that version, as their statistics say."""
+
+    @property
+    def rows(self) -> int:
+        """Rows in the added files."""
+        return sum(self.row_counts.get(path, 0) for path in self.files)
+
+    @property
+    def standing_rows(self) -> int:
+        """Rows in the whole table."""
+        return sum(self.row_counts.values())
 
 
 def added_since(
-    delta: DeltaTable, since: int | None, entry: Callable[[int], Sequence[Action] | None]
+    snapshot: Snapshot, since: int | None, entry: Callable[[int], Sequence[Action] | None]
 ) -> AddedFiles:
     """What was added after version *since* (None: everything); *entry* reads one log entry."""
-    newest = int(delta.version())
-    actions = pa.table(delta.get_add_actions(flatten=False))
-    current, rows = _files(actions), _rows_by_file(actions)
-    total = sum(rows.values())
-    whole = AddedFiles(newest, current, _distinct(current.values()), True, total, current, total)
+    newest, current, rows = snapshot.version, snapshot.files, snapshot.row_counts
+    whole = AddedFiles(newest, current, _distinct(current.values()), True, current, rows)
     if since is None:
         return whole
     if since > newest:
@@ -73,8 +80,7 @@ def added_since(
     # not in this list: only the whole table has them all.
     if not files.keys() <= current.keys():
         return replace(whole, complete=False)
-    count = sum(rows.get(file, 0) for file in files)
-    return AddedFiles(newest, files, _distinct(touched), True, count, current, total)
+    return AddedFiles(newest, files, _distinct(touched), True, current, rows)
 
 
 def _migrated(unread: Mapping[str, Values], written: Sequence[Action]) -> dict[str, Values]:
@@ -146,7 +152,8 @@ def _committed_at(actions: Sequence[Action]) -> datetime | None:
     return None
 
 
-def _files(actions: pa.Table) -> dict[str, Values]:
+def partition_texts(actions: pa.Table) -> dict[str, Values]:
+    """Path, as the log spells it, to partition values: of every file in *actions* of delta-rs."""
     paths = actions.column("path").to_pylist()
     if "partition" in actions.column_names:
         values = actions.column("partition").to_pylist()
@@ -158,7 +165,8 @@ def _files(actions: pa.Table) -> dict[str, Values]:
     }
 
 
-def _rows_by_file(actions: pa.Table) -> dict[str, int]:
+def rows_by_file(actions: pa.Table) -> dict[str, int]:
+    """Path to the number of rows that its statistics state: of every file in *actions*."""
     counts = actions.column("num_records").to_pylist()
     return {
         str(path): int(count or 0)

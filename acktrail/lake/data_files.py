@@ -12,20 +12,18 @@ import math
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake.fs import DeltaStorageHandler
 from deltalake.transaction import AddAction
-from pyarrow import fs
 
 from acktrail.contracts import Table
+from acktrail.lake.store import Store
 
 LONGEST_BOUND = 64
 """Bounds of texts are cut to this many characters."""
@@ -34,29 +32,9 @@ _FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
 Partition = dict[str, str | None]
 
 
-def native_files(path: str) -> fs.FileSystem | None:
-    """Arrow's own files below a local *path*; None for an object store.
-
-    delta-rs reads through Python objects on Arrow's threads, and a process that ends while one of
-    them is let go is aborted (SIGABRT instead of its exit code, in four of ten short commands).
-    """
-    if "://" in path:
-        return None
-    return fs.SubTreeFileSystem(str(Path(path).absolute()), fs.LocalFileSystem())
-
-
-def files_below(path: str, storage_options: Mapping[str, str]) -> fs.FileSystem:
-    """The files below *path*, a directory or a place in an object store."""
-    place = native_files(path)
-    return place or fs.PyFileSystem(DeltaStorageHandler(path, dict(storage_options)))
-
-
-def write_files(
-    table: Table, rows: pa.Table, path: str, storage_options: Mapping[str, str]
-) -> list[AddAction]:
-    """Write *rows* below *path*, the table's; no rows, no file."""
-    place = files_below(path, storage_options)
-    return [_write(table, part, values, place) for values, part in _partitions(table, rows)]
+def write_files(table: Table, rows: pa.Table, store: Store) -> list[AddAction]:
+    """Write *rows* below *store*, the table's; no rows, no file."""
+    return [_write(table, part, values, store) for values, part in _partitions(table, rows)]
 
 
 def _partitions(table: Table, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
@@ -81,15 +59,16 @@ def _equals(column: Any, value: str | None) -> Any:
     return pc.fill_null(same, False)
 
 
-def _write(table: Table, rows: pa.Table, values: Partition, place: fs.FileSystem) -> AddAction:
+def _write(table: Table, rows: pa.Table, values: Partition, store: Store) -> AddAction:
     folder = "/".join(f"{name}={_in_path(value)}" for name, value in values.items())
     name = f"{folder}{'/' if folder else ''}part-{uuid.uuid4()}.snappy.parquet"
-    if folder:
-        place.create_dir(folder, recursive=True)
-    pq.write_table(rows, name, filesystem=place, compression="snappy")
+    store.make_directory(folder)
+    with store.files().open_output_stream(name) as stream:
+        pq.write_table(rows, stream, compression="snappy")
+        size = int(stream.tell())
     return AddAction(
         path=name,
-        size=int(place.get_file_info(name).size),
+        size=size,
         partition_values=values,
         modification_time=int(time.time() * 1000),
         data_change=True,
@@ -102,9 +81,22 @@ def _in_path(value: str | None) -> str:
     return "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe="")
 
 
+def has_bounds(table: Table) -> bool:
+    """Whether files of *table* are found by the bounds of their columns too.
+
+    Silver is found by its hour or day: bounds would cost a third of a write. What lies in buckets
+    is found by offsets and instants.
+    """
+    return table.layer != "silver" or table.partition == ("bucket",)
+
+
 def _statistics(table: Table, rows: pa.Table) -> dict[str, Any]:
-    # Silver is found by partition: bounds of every column would cost a third of a write.
-    return {"numRecords": rows.num_rows} if table.layer == "silver" else statistics(rows)
+    if not has_bounds(table):
+        return {"numRecords": rows.num_rows}
+    if table.layer != "silver":
+        return statistics(rows)
+    is_one = (pa.types.is_integer, pa.types.is_timestamp)
+    return statistics(rows.select([f.name for f in rows.schema if any(k(f.type) for k in is_one)]))
 
 
 def statistics(rows: pa.Table) -> dict[str, Any]:

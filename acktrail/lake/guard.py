@@ -39,14 +39,6 @@ def guard(table: Table, path: str, delta: DeltaTable) -> None:
             )
 
 
-def refuse_other_writer(table: Table) -> None:
-    """ContractError where *table* is not ours to write."""
-    if table.writer != "delta-rs":
-        raise ContractError(
-            f"{table.name} is written by Spark alone; a second engine would lose commits."
-        )
-
-
 def stored_schema(delta: DeltaTable) -> pa.Schema:
     """The columns the table has now."""
     found: pa.Schema = pa.schema(delta.schema().to_arrow())  # type: ignore[arg-type]
@@ -76,7 +68,31 @@ def refuse_outdated(table: Table, path: str, delta: DeltaTable, wanted: Collecti
 
 def _is_former(table: Table, field: pa.Field[Any]) -> bool:
     former = former_type(table.column(field.name))
-    return former is not None and _same_type(field.type, former)
+    if former is None:
+        return False
+    return _same_type(field.type, former) or _lacks_fields(
+        field.type, schema(table).field(field.name).type
+    )
+
+
+def _lacks_fields(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether *found* is *wanted*, a list of structs, before it grew its last fields."""
+    if not (_is_list(found) and _is_list(wanted)):
+        return False
+    before, now = _items(found), _items(wanted)
+    if not pa.types.is_struct(before):
+        return False
+    had, has = before.fields, {f.name: f.type for f in now.fields}
+    known = [f.name in has and _same_type(f.type, has[f.name]) for f in had]
+    return all(known) and len(had) < len(has)
+
+
+def _items(kind: Any) -> Any:
+    return kind.value_type
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _refuse_features(table: Table, path: str, delta: DeltaTable) -> None:
@@ -89,17 +105,14 @@ def _refuse_features(table: Table, path: str, delta: DeltaTable) -> None:
     if strange:
         raise UnsupportedTable(
             f"{table.name} at {path} uses Delta features we cannot honour: {', '.join(strange)}. "
-            "Reading it would be silently wrong. Write the table anew without them "
+            "Reading it would be silently wrong. Write the table again without them "
             "(`acktrail run --rebuild` makes silver and gold again from bronze)."
         )
 
 
 def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
-    if pa.types.is_list(wanted) or pa.types.is_large_list(wanted):
-        return bool(
-            (pa.types.is_list(found) or pa.types.is_large_list(found))
-            and _same_type(found.value_type, wanted.value_type)
-        )
+    if _is_list(wanted):
+        return _is_list(found) and _same_type(_items(found), _items(wanted))
     if pa.types.is_map(wanted):
         return bool(pa.types.is_map(found))
     if pa.types.is_struct(wanted):

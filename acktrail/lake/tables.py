@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
 from acktrail.contracts import TABLES, Table
 from acktrail.contracts.arrow import conform, schema
+from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.crashpoints import crash_point
-from acktrail.errors import ConfigError, LakeBusy, LakeDamaged
-from acktrail.lake.changes import AddedFiles, UnreadFiles, Values, added_since, unread_since
+from acktrail.errors import AcktrailError, ConfigError, LakeBusy, LakeDamaged
+from acktrail.lake.changes import (
+    AddedFiles,
+    UnreadFiles,
+    added_since,
+    unread_since,
+)
+from acktrail.lake.commit import Change, commit, is_ours
 from acktrail.lake.damage import (
     check_entry,
     commit_seal,
@@ -27,60 +36,50 @@ from acktrail.lake.damage import (
     is_left_behind,
     refuse_damaged_log,
 )
-from acktrail.lake.data_files import write_files
-from acktrail.lake.entries import actions_of, noted
+from acktrail.lake.data_files import has_bounds, write_files
+from acktrail.lake.entries import Note, actions_of, entries_of, last_note
 from acktrail.lake.guard import (
     columns_to_add,
     guard,
     outdated_columns,
-    refuse_other_writer,
-    refuse_outdated,
 )
 from acktrail.lake.positions import Position, Standing, require_positions
+from acktrail.lake.receipts import ReceivedRows, has_receipts, newest_receipt
+from acktrail.lake.replacement import Values
+from acktrail.lake.safe_commits import require_safe_commits
+from acktrail.lake.store import Store
+from acktrail.lake.table_snapshots import Snapshot, Snapshots
 
 if TYPE_CHECKING:
     from acktrail.lake.migration import Convert
 
 ATTEMPTS = 40
 """How often a commit is tried against other writers before LakeBusy."""
+BOUNDED_COLUMNS = 32
+Adds = Callable[[DeltaTable], tuple[Sequence[AddAction], Sequence[Position]]]
+"""The files that a commit on top of this version adds, and the receipts it moves."""
 CHECKPOINT_EVERY = 20
 """Commits between checkpoints: every commit reads the log back to the last one."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a commit does beside adding files."""
-
-    positions: Sequence[Position] = ()
-    said: Mapping[str, str] = field(default_factory=dict)
-    """Written beside the commit."""
-    replaced: Sequence[tuple[str, str, str]] | None = None
-    """Conditions on partitions whose files go (column, operator, text); empty: all, None: none."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """What a job's commit says beside its rows."""
-
-    version: int
-    """The version it made."""
-    consumed: dict[str, int]
-    """Table to the version that was read."""
 
 
 class Lake:
     """All tables under one URI (a directory or an object store)."""
 
     def __init__(self, uri: str | Path, storage_options: Mapping[str, str] | None = None) -> None:
-        self.uri = str(uri).rstrip("/")
-        self.storage_options = dict(storage_options or {})
-        self._checked: dict[str, int] = {}
-        if not self.uri:
+        if not str(uri).rstrip("/"):
             raise ConfigError("The lake's URI is empty. Give --lake URI, or set `lake.uri`.")
+        self.store = Store(str(uri), dict(storage_options or {}))
+        self.uri = self.store.path
+        self._checked: dict[str, int] = {}
+        self._snapshots = Snapshots()
 
     def path(self, table: Table) -> str:
         """Where *table* lives: layer/name under the lake."""
-        return f"{self.uri}/{table.layer}/{table.name}"
+        return self.at(table).path
+
+    def at(self, table: Table) -> Store:
+        """As *path*, with what it takes to use that place."""
+        return self.store.at(table.layer, table.name)
 
     # -- agents ---------------------------------------------------------------------------------
 
@@ -91,27 +90,42 @@ class Lake:
 
         PositionConflict when another writer has moved one of the positions: nothing is written.
         """
-        refuse_other_writer(table)
         fitting = conform(table, rows)
         if not fitting.num_rows and not positions:
             return self.version(table) or 0
         change = Change(positions, {"note": note} if note else {})
-        return self._commit(
-            table,
-            lambda: write_files(table, fitting, self.path(table), self.storage_options),
-            change,
-        )
+        return self._commit(table, self._writing(table, fitting), change)
 
     def put(self, table: Table, files: Sequence[AddAction], change: Change) -> int:
         """Make *files*, already written below the table, part of it; the new version.
 
-        PositionConflict as in `append`.
+        PositionConflict as in `append`; Overtaken where another writer has changed what the files
+        replace.
         """
-        refuse_other_writer(table)
-        return self._commit(table, lambda: list(files), change)
+        return self._commit(table, lambda _: (files, ()), change)
 
-    def _commit(self, table: Table, write: Callable[[], list[AddAction]], change: Change) -> int:
-        files: list[AddAction] | None = None
+    def _writing(self, table: Table, rows: pa.Table) -> Adds:
+        """How *rows* are written, once; where they have receipts, for each version again."""
+        store = self.at(table)
+
+        def write(fitting: pa.Table) -> list[AddAction]:
+            files = write_files(table, fitting, store)
+            crash_point("lake.files_written")
+            return files
+
+        if has_receipts(table):
+            return ReceivedRows(rows, store, write).on
+        written: list[list[AddAction]] = []
+
+        def once(_: DeltaTable) -> tuple[Sequence[AddAction], Sequence[Position]]:
+            if not written:
+                written.append(write(rows))
+            return written[0], ()
+
+        return once
+
+    def _commit(self, table: Table, adds: Adds, change: Change) -> int:
+        store = self.at(table)
         for attempt in range(ATTEMPTS):
             delta = self.create(table)
             require_positions(table, delta, change.positions)
@@ -119,19 +133,29 @@ class Lake:
             # and positions are both there.
             try:
                 self._add_columns(table, delta)
-                if files is None:
-                    files = write()
-                    crash_point("lake.files_written")
-                return _commit(table, delta, files, change)
+                files, receipts = adds(delta)
+                whole = replace(change, positions=(*change.positions, *receipts))
+                return commit(table, delta, files, whole, partial(actions_of, table, store))
             except CommitFailedError:
+                if self._is_committed(table, delta, change):
+                    return int(delta.version()) + 1
                 _back_off(attempt)
                 continue
             except (DeltaError, OSError) as error:
-                raise explained(table, self.path(table), error) from error
+                if self._is_committed(table, delta, change):
+                    return int(delta.version()) + 1
+                raise explained(table, store.path, error) from error
         raise LakeBusy(
             f"{table.name}: {ATTEMPTS} commits in a row were overtaken by other writers. "
             "Nothing was written; flush less often (`agent.flush_s`) or run fewer agents."
         )
+
+    def _is_committed(self, table: Table, delta: DeltaTable, change: Change) -> bool:
+        """Whether a commit that seemed to fail was made: the store's answer may have been lost."""
+        try:
+            return is_ours(change, actions_of(table, self.at(table), int(delta.version()) + 1))
+        except (AcktrailError, DeltaError, OSError):
+            return False  # unknown: the caller reports the first error
 
     def position(self, table: Table, app_id: str) -> int | None:
         """How far *app_id* has been read into *table*; None where it never was."""
@@ -146,7 +170,15 @@ class Lake:
 
     def standing(self, table: Table) -> Standing:
         """Where every source stands now: one look at the log, however many are asked for."""
-        return Standing(self.open(table))
+        found = self.look(table)
+        return Standing(None if found is None else found.delta)
+
+    def receipt(self, cluster: str) -> int:
+        """The newest receipt of the reports of *cluster*, epoch milliseconds; 0: none so far."""
+        found = self.look(AUDIT_REPORTS)
+        if found is None:
+            return 0
+        return newest_receipt(found, self.at(AUDIT_REPORTS), cluster) or 0
 
     # -- reading and control --------------------------------------------------------------------
 
@@ -155,26 +187,43 @@ class Lake:
 
         Columns of a former kind fit too: only what reads their rows refuses them.
         """
-        path = self.path(table)
+        store = self.at(table)
         try:
-            if not self._is_table(table, path):
+            delta = self._opened(table, store)
+            if delta is None:
                 return None
-            delta = DeltaTable(path, storage_options=self.storage_options or None)
-            guard(table, path, delta)
-            self._check_log(table, path, int(delta.version()))
+            guard(table, store.path, delta)
+            self._check_log(table, store, int(delta.version()))
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            raise explained(table, path, error) from error
+            raise explained(table, store.path, error) from error
         return delta
 
-    def _is_table(self, table: Table, path: str) -> bool:
+    def look(self, table: Table) -> Snapshot | None:
+        """As *open*, for looking only: loaded again only after somebody has committed."""
+        store = self.at(table)
+        kept = self._snapshots.newest(table.name, store)
+        if kept is not None:
+            return kept
+        delta = self.open(table)
+        return None if delta is None else self._snapshots.keep(table.name, store, delta)
+
+    def _opened(self, table: Table, store: Store) -> DeltaTable | None:
+        if store.is_remote:  # one request less, and other threads go on while it is waited for
+            with contextlib.suppress(TableNotFoundError):
+                return DeltaTable(store.path, storage_options=store.delta_options)
+        if not self._is_table(table, store):
+            return None
+        return DeltaTable(store.path, storage_options=store.delta_options)
+
+    def _is_table(self, table: Table, store: Store) -> bool:
         """Whether the table was made; what another writer is just making is waited for."""
         for last in (False, False, False, True):
-            if DeltaTable.is_deltatable(path, self.storage_options or None):
+            if DeltaTable.is_deltatable(store.path, store.delta_options):
                 return True
             try:
-                refuse_damaged_log(table, path)
+                refuse_damaged_log(table, store)
             except LakeDamaged:
                 if last:
                     raise
@@ -183,22 +232,19 @@ class Lake:
                 return False
         return False
 
-    def _check_log(self, table: Table, path: str, newest: int) -> None:
+    def _check_log(self, table: Table, store: Store, newest: int) -> None:
         """Check entries of the log not checked before: LakeDamaged names the broken one."""
-        if table.writer != "delta-rs":
-            return
         first = self._checked.get(table.name, -1) + 1
         if not first:
-            first = newest if "://" in path else first_to_check(path)
-        for version in range(first, newest + 1):
-            actions = actions_of(table, path, version)
-            if actions is not None or not is_left_behind(path, version):
-                check_entry(table, path, version, newest, actions)
+            first = first_to_check(store)
+        for version, actions in entries_of(table, store, range(first, newest + 1)):
+            if actions is not None or not is_left_behind(store, version):
+                check_entry(table, store, version, newest, actions)
             self._checked[table.name] = version
 
     def exists(self, table: Table) -> bool:
         """Whether the table has been written."""
-        return self.open(table) is not None
+        return self.look(table) is not None
 
     def is_empty(self) -> bool:
         """Whether no evidence was ever written here, nor anything made of it: no lake, so far.
@@ -210,14 +256,14 @@ class Lake:
     def is_made(self, table: Table) -> bool:
         """Whether the table was ever written, without reading its log."""
         try:
-            return self._is_table(table, self.path(table))
+            return self._is_table(table, self.at(table))
         except (DeltaError, OSError) as error:
             raise explained(table, self.path(table), error) from error
 
     def version(self, table: Table) -> int | None:
         """The table's newest version; None where it does not exist yet."""
-        delta = self.open(table)
-        return None if delta is None else int(delta.version())
+        found = self.look(table)
+        return None if found is None else found.version
 
     def read(
         self,
@@ -226,32 +272,20 @@ class Lake:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows of *table*, empty if never written; *where* is a pyarrow.dataset expression."""
-        from acktrail.lake.rows import dataset  # an agent that reads no rows loads nothing for it
+        from acktrail.lake.rows import read_rows  # an agent reads none, and loads nothing for it
 
-        delta = self.open(table)
-        wanted = list(columns) if columns is not None else list(table.names)
-        if delta is None:
+        seen = self.look(table)
+        if seen is None:
+            wanted = list(columns) if columns is not None else list(table.names)
             return schema(table).empty_table().select(wanted)
-        refuse_outdated(table, self.path(table), delta, wanted)
-        try:
-            data = dataset(delta, self.path(table), self.storage_options)
-            present = [name for name in wanted if name in data.schema.names]
-            found = data.to_table(filter=where, columns=present)
-        except (DeltaError, OSError, pa.ArrowInvalid) as error:
-            raise explained(table, self.path(table), error) from error
-        # A table written before its contract grew a column reads as if it were null there.
-        for name in wanted:
-            if name not in present:
-                kind = schema(table).field(name).type
-                found = found.append_column(name, pa.nulls(found.num_rows, kind))
-        return found.select(wanted)
+        return read_rows(table, self.at(table), seen, where, columns)
 
     def outdated(self, table: Table) -> list[str]:
         """Columns that an earlier version wrote as another kind; none if not written yet."""
         if not any(column.former for column in table.columns):
             return []
-        delta = self.open(table)
-        return [] if delta is None else outdated_columns(table, delta)
+        found = self.look(table)
+        return [] if found is None else outdated_columns(table, found.delta)
 
     def migrate(self, table: Table, converters: Mapping[str, Convert]) -> bool:
         """Rewrite outdated columns of *table* by *converters*, in one commit; whether any were.
@@ -265,12 +299,12 @@ class Lake:
                 return False
             from acktrail.lake.migration import rewrite
 
+            require_safe_commits(self.store)
             try:
                 rewrite(
                     table,
                     delta,
-                    self.path(table),
-                    self.storage_options,
+                    self.at(table),
                     {name: converters[name] for name in outdated},
                 )
             except CommitFailedError:
@@ -283,24 +317,34 @@ class Lake:
 
     def added(self, table: Table, since: int | None) -> AddedFiles | None:
         """What was added after version *since* (None: everything); None if not written yet."""
-        delta = self.open(table)
-        if delta is None:
-            return None
-        path = self.path(table)
-        return added_since(delta, since, lambda version: actions_of(table, path, version))
+        found = self.look(table)
+        return None if found is None else self.added_to(table, found, since)
+
+    def added_to(self, table: Table, seen: Snapshot, since: int | None) -> AddedFiles:
+        """As *added*, up to the version that was *seen*."""
+        store = self.at(table)
+        return added_since(seen, since, lambda version: actions_of(table, store, version))
 
     def unread(self, table: Table, since: int | None) -> UnreadFiles | None:
         """What came to *table* after version *since* (None: everything); None if nothing did."""
         newest = self.version(table)
         if newest is None or newest == since:
             return None
-        path = self.path(table)
-        return unread_since(newest, since, lambda version: actions_of(table, path, version))
+        store = self.at(table)
+        return unread_since(newest, since, lambda version: actions_of(table, store, version))
 
     def files(self, table: Table) -> Mapping[str, Values]:
         """Path to partition values of every file in the table now; none if not written yet."""
-        whole = self.added(table, None)
-        return {} if whole is None else whole.standing
+        found = self.look(table)
+        return {} if found is None else found.files
+
+    def look_at(self, table: Table, version: int) -> Snapshot:
+        """The table as it was at *version*."""
+        store = self.at(table)
+        try:
+            return Snapshot.of(DeltaTable(store.path, version, storage_options=store.delta_options))
+        except (DeltaError, OSError) as error:
+            raise explained(table, store.path, error) from error
 
     def consumed(self, table: Table, job: str) -> dict[str, int] | None:
         """Input versions the last run of *job* has consumed; None where unknown: rebuild."""
@@ -309,16 +353,10 @@ class Lake:
 
     def note(self, table: Table, job: str) -> Note | None:
         """What the last commit of *job* to *table* says beside its rows; None where unknown."""
-        delta = self.open(table)
-        if delta is None:
+        newest = self.version(table)
+        if newest is None:
             return None
-        for limit in (20, None):  # nearly always among the newest commits
-            for commit in delta.history(limit):
-                said = noted(commit.get("userMetadata"))
-                if said.get("job") == job:
-                    consumed = {str(k): int(v) for k, v in said.get("consumed", {}).items()}
-                    return Note(int(commit["version"]), consumed)
-        return None
+        return last_note(newest, job, partial(actions_of, table, self.at(table)))
 
     def _add_columns(self, table: Table, delta: DeltaTable) -> None:
         """A contract that grew a column migrates the table it finds."""
@@ -333,6 +371,7 @@ class Lake:
 
     def create(self, table: Table) -> DeltaTable:
         """The table, declared first if it is not there: a version 0 without rows."""
+        require_safe_commits(self.store)
         delta = self.open(table)
         if delta is not None:
             return delta
@@ -345,13 +384,13 @@ class Lake:
                 name=table.name,
                 description=table.doc,
                 configuration=_properties(table),
-                storage_options=self.storage_options or None,
+                storage_options=self.store.delta_options,
                 # Tried again, a lost race would declare the table a second time, as version 1.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
         except (DeltaError, OSError) as error:
             # Two agents may create at once: whoever comes second opens what the first made.
-            if not DeltaTable.is_deltatable(self.path(table), self.storage_options or None):
+            if not DeltaTable.is_deltatable(self.path(table), self.store.delta_options):
                 raise explained(table, self.path(table), error) from error
         opened = self.open(table)
         if opened is None:
@@ -366,32 +405,12 @@ def _properties(table: Table) -> dict[str, str | None]:
         # them without, and a table written every few seconds would carry a week of them along.
         "delta.deletedFileRetentionDuration": "interval 1 days",
     }
-    if table.layer == "silver":
-        # Its rows are found by partition: bounds of every column would cost a third of a write.
+    if not has_bounds(table):
         properties["delta.dataSkippingNumIndexedCols"] = "0"
+    elif len(table.columns) > BOUNDED_COLUMNS:
+        # Readers take bounds of the first 32 columns only, unless the table says more.
+        properties["delta.dataSkippingNumIndexedCols"] = "-1"
     return properties
-
-
-def _commit(table: Table, delta: DeltaTable, files: list[AddAction], change: Change) -> int:
-    """Make *files* and *change* part of the table, or neither; the version that has them.
-
-    CommitFailedError: another writer has made that version.
-    """
-    read = int(delta.version())
-    moved = [Transaction(p.app_id, p.reached) for p in change.positions]
-    delta.create_write_transaction(
-        list(files),
-        mode="append" if change.replaced is None else "overwrite",
-        schema=schema(table),
-        partition_by=list(table.partition),
-        partition_filters=list(change.replaced or ()) or None,
-        commit_properties=CommitProperties(
-            app_transactions=moved or None,
-            custom_metadata={**commit_seal(read, len(moved), len(files)), **change.said},
-            max_commit_retries=0,
-        ),
-    )
-    return read + 1
 
 
 def _back_off(attempt: int) -> None:

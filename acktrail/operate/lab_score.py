@@ -26,11 +26,13 @@ def put_through(places: Mapping[str, Path], lake_directory: Path) -> list[Score]
     from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS
     from acktrail.lake import Lake
     from ingest.replay import replay
-    from lab.score import score
+    from lab.score import require_clients_worked, score
     from pipelines import runner, session
     from pipelines.registry import JOBS
     from pipelines.schedule import run_all
 
+    for place in places.values():
+        require_clients_worked(place)
     lake = Lake(lake_directory)
     for name, place in places.items():
         replay(place, lake, name)
@@ -98,7 +100,7 @@ def write_scores(scores: Sequence[Score], output: str, page: Path | None) -> Non
 
     if page is not None:
         text = page.read_text(encoding="utf-8")
-        page.write_text(put_into_page(text, scores), encoding="utf-8")
+        page.write_text(put_into_page(text, table(scores)), encoding="utf-8")
     total = totals(scores)
     if output == "json":
         listed = [asdict(one) for one in scores]
@@ -108,6 +110,7 @@ def write_scores(scores: Sequence[Score], output: str, page: Path | None) -> Non
     ratio = total["cause_right_ratio"]
     click.echo(
         f"{total['found']:,} of {total['lost']:,} lost messages found, "
-        f"{total['false_losses']:,} false losses, cause right in "
+        f"{total['false_losses']:,} false losses, {total['hidden']:,} hidden, "
+        f"{total['false_skips']:,} false skips of groups, cause right in "
         f"{'-' if ratio is None else f'{ratio:.1%}'} of {total['ranges']} lost ranges"
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from acktrail.answers.retry_thresholds import ThresholdsAt, retry_thresholds
+from acktrail.answers.budgets import ThresholdsAt, retry_thresholds
 from acktrail.contracts.silver import CLIENT_CONFIGS, PRODUCER_EVENTS
 from acktrail.lake import Lake
 from acktrail.policy.model import Policy

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from acktrail.errors import TerminalError
+from acktrail.errors import Overtaken, TerminalError
+from acktrail.operate.round_times import RoundTimes
 from ingest.agent.source_log import sentence
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,10 @@ class Tick:
     """Steps that another writer or a fault kept from it: the next tick tries again."""
 
 
+def _report(said: str, slow: bool) -> None:
+    (log.warning if slow else log.info)("%s", said)
+
+
 @dataclass
 class Watch:
     """Runs *steps* every *every_s* seconds until told to stop."""
@@ -62,6 +67,7 @@ class Watch:
     stopping: threading.Event = field(default_factory=threading.Event)
     on_failure: Callable[[], None] = lambda: None
     """Called after a step failed for an unknown reason, e.g. to make a new Spark session."""
+    times: RoundTimes = field(default_factory=lambda: RoundTimes(_report))
 
     def __post_init__(self) -> None:
         self._failures: Counter[str] = Counter()
@@ -71,6 +77,7 @@ class Watch:
         while not self.stopping.is_set():
             began = time.monotonic()
             tick = self.tick()
+            self.times.add(tick.seconds)
             if tick.done:
                 log.info("Updated %s in %.1f s.", ", ".join(tick.done), tick.seconds)
             self.stopping.wait(max(0.0, self.every_s - (time.monotonic() - began)))
@@ -93,6 +100,9 @@ class Watch:
                 self._failures.pop(step.name, None)
             except TerminalError:
                 raise
+            except Overtaken as error:  # others keep this table up to date: no fault of the watch
+                again.append(step.name)
+                log.info("%s", sentence(error))
             except Exception as error:
                 again.append(step.name)
                 self._bear(step.name, error)

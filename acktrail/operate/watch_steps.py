@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,10 @@ from urllib.parse import unquote
 
 import click
 
+from acktrail.alerts.finding import UNDECIDED
 from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.contracts.runs import SOURCE_STATES
 from acktrail.errors import AlertUndelivered
 from acktrail.operate.watch_loop import is_due
 from acktrail.terminal.output import moment
@@ -20,11 +23,12 @@ from acktrail.window import hour_of
 from ingest.agent.source_log import SourceLog
 
 if TYPE_CHECKING:
+    from acktrail.alerts.alert import Alert
     from acktrail.alerts.finding import CheckResult
-    from acktrail.alerts.lifecycle import Alert
     from acktrail.contracts import Table
     from acktrail.lake import Lake
     from acktrail.settings.alerts import AlertSettings
+    from expectations.suite import Suite
     from pipelines.job import Job, Options
     from pipelines.runner import SparkFactory
 
@@ -35,6 +39,9 @@ _ANSWER_S, _GIVE_UP_S = 5.0, 1.0
 """How long a round waits for a receiver's answer, and goes on trying."""
 _READ_LATE = timedelta(seconds=5)
 """How old a line may be before the agents have it in the lake."""
+_ASK_EVERY = timedelta(seconds=30)
+_BY_TIME = (RETRY_BUDGETS, SOURCE_STATES)
+"""Tables whose checks every round asks: their answer changes with the clock alone."""
 _SETTINGS = "(Producer|Consumer)Config values:|Kafka version"
 """Words of the records that `client_configs` is made from."""
 
@@ -65,7 +72,7 @@ class JobStep:
 class SettingsStep(JobStep):
     """`client_configs`, run once a client has printed settings, and every hour.
 
-    It makes a whole day anew, and nearly all new records say nothing of settings; but what no job
+    It recomputes a whole day, and nearly all new records say nothing of settings; but what no job
     has read yet is not put together with other files.
     """
 
@@ -92,12 +99,10 @@ def prints_settings(lake: Lake, files: Iterable[str]) -> bool:
     """Whether any record in these *files* of `log_records` holds settings or a version."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
-    from pyarrow import fs
 
+    place = lake.at(LOG_RECORDS).files()
     for name in files:
-        path = f"{lake.path(LOG_RECORDS)}/{unquote(name)}"
-        system, inner = fs.FileSystem.from_uri(path) if "://" in path else (None, path)
-        texts = pq.read_table(inner, columns=["text"], filesystem=system).column("text")
+        texts = pq.read_table(unquote(name), columns=["text"], filesystem=place).column("text")
         if pc.any(pc.match_substring_regex(texts, _SETTINGS)).as_py():
             return True
     return False
@@ -107,7 +112,7 @@ def prints_settings(lake: Lake, files: Iterable[str]) -> bool:
 class PacedStep(JobStep):
     """A job whose evidence comes in steps of its own, and is not run more often than that."""
 
-    every: timedelta = timedelta(seconds=30)
+    every: timedelta = timedelta(seconds=20)
     _ran_at: datetime | None = None
 
     def __call__(self, as_of: datetime) -> bool:
@@ -119,7 +124,11 @@ class PacedStep(JobStep):
         return ran
 
 
-_STEPS: dict[str, type[JobStep]] = {"client_configs": SettingsStep, "client_metrics": PacedStep}
+_STEPS: dict[str, type[JobStep]] = {
+    "client_configs": SettingsStep,
+    "client_metrics": PacedStep,
+    "broker_metrics": PacedStep,
+}
 
 
 def step_of(job: Job, lake: Lake, spark: SparkFactory, options: Options) -> JobStep:
@@ -184,13 +193,15 @@ class CheckStep:
     _kept_at: datetime | None = None
     _open: set[str] = field(default_factory=set)
     _noted: set[str] = field(default_factory=set)
+    _asked: dict[str, tuple[int | None, datetime | None]] = field(default_factory=dict)
     _delivery: SourceLog = field(default_factory=lambda: SourceLog("alerts"))
 
     def __call__(self, as_of: datetime) -> bool:
         """True if an alert was opened, changed or resolved."""
-        from expectations.ask import answers, check_names, keep, policy_and_suites
-        from expectations.notify import receivers
-        from expectations.outbox import Outbox
+        from expectations.check_history import keep_results
+        from expectations.paging import deliver_alerts, record_alerts
+        from expectations.policy_suites import policy_and_suites
+        from expectations.validate import Asked, validate
 
         policy = Path(self.settings.policy) if self.settings.policy else None
         decided, suites = policy_and_suites(policy)
@@ -198,26 +209,24 @@ class CheckStep:
             if note not in self._noted:
                 self._noted.add(note)
                 log.warning("%s: %s", policy, note)
-        # What no job has written yet is for the scheduled check to miss, not for the first round.
-        written = [table.name for table in self.tables if self.lake.exists(table)]
+        chosen = self._due(suites, as_of)
         runbooks = self.settings.runbooks_url
         # Asked about now, a warning comes as early as it can. But silence counts only up to the
         # moment that was surely read: by now alone, nothing is quiet or resolved.
-        results = answers(self.lake, self.clock(), policy, runbooks, tables=written)
+        asked = Asked(self.clock(), decided, runbooks)
+        read = Asked(as_of - _READ_LATE, decided, runbooks)
+        early = [suite for suite in chosen if suite.table in _BY_TIME]
+        results = validate(early, self.lake, asked)
         loud = {r.table for r in results if r.findings}
-        quiet = [name for name in written if name not in loud]
-        if quiet:
-            results = [r for r in results if r.table in loud]
-            results += answers(self.lake, as_of - _READ_LATE, policy, runbooks, tables=quiet)
+        results = [r for r in results if r.table in loud]
+        later = [suite for suite in chosen if suite.table.name not in loud]
+        if later:
+            results += validate(later, self.lake, read)
         if self._worth_keeping(results, as_of):
-            keep(self.lake, results, as_of)
-        outbox = Outbox(self.lake)
-        findings = [f for r in results for f in r.findings]
-        ran, existing = {r.check for r in results}, check_names(suites)
-        changes = outbox.record(findings, ran, as_of, existing)
+            keep_results(self.lake, results, as_of)
+        changes = record_alerts(self.lake, _told_here(results), suites, asked, as_of)
         self._tell(changes, as_of)
-        interval = timedelta(seconds=self.settings.interval_s)
-        delivery = outbox.deliver(receivers(hasty(self.settings)), datetime.now(UTC), interval)
+        delivery = deliver_alerts(self.lake, hasty(self.settings), datetime.now(UTC))
         if delivery.problems:
             # They stay in the outbox, and a watch that ended now would miss what comes next.
             said = "; ".join(delivery.problems)[:500]
@@ -226,21 +235,60 @@ class CheckStep:
             self._delivery.worked()
         return bool(changes or delivery.delivered)
 
+    def _due(self, suites: Sequence[Suite], as_of: datetime) -> list[Suite]:
+        """The suites whose answer may be another than before.
+
+        Time alone changes some; the others when their table has changed, and every half minute,
+        because evidence beside it counts too. What no job has written yet is for the scheduled
+        check to miss, not for the first round.
+        """
+        mine = {table.name for table in self.tables}
+        found = []
+        for suite in suites:
+            name = suite.table.name
+            version = self.lake.version(suite.table) if name in mine else None
+            if version is None:
+                continue
+            before, at = self._asked.get(suite.name, (None, None))
+            if suite.table in _BY_TIME or version != before or is_due(at, as_of, _ASK_EVERY):
+                self._asked[suite.name] = (version, as_of)
+                found.append(suite)
+        return found
+
     def _tell(self, changes: Sequence[Alert], as_of: datetime) -> None:
         """One line on stdout when an alert opens and when it is resolved, not in between."""
-        from acktrail.alerts.lifecycle import OPEN
+        from acktrail.alerts.alert import OPEN
 
         for alert in changes:
             if alert.status == OPEN and alert.fingerprint in self._open:
                 continue
             (self._open.add if alert.status == OPEN else self._open.discard)(alert.fingerprint)
-            click.echo(f"{moment(as_of)}  {alert.status}  {alert.check}  {alert.summary}")
+            click.echo(f"{moment(as_of)}  {alert.status}  {alert.severity}  {alert.summary}")
 
     def _worth_keeping(self, results: Sequence[CheckResult], as_of: datetime) -> bool:
         """Results are kept when an outcome changed, else every five minutes."""
         outcomes = {(r.table, r.check): r.outcome.value for r in results}
         stale = is_due(self._kept_at, as_of, _KEEP_EVERY)
-        if outcomes == self._kept and not stale:
+        known = {**self._kept, **outcomes}
+        if known == self._kept and not stale:
             return False
-        self._kept, self._kept_at = outcomes, as_of
+        self._kept, self._kept_at = known, as_of
         return True
+
+
+def _told_here(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """*results*, with what is not known left to the scheduled check to tell.
+
+    A watch that has just begun has not read everything yet. What is not known still keeps open
+    what was found before.
+    """
+    return [
+        replace(
+            result,
+            findings=tuple(
+                replace(f, muted_by=f.muted_by or "watch") if f.state == UNDECIDED else f
+                for f in result.findings
+            ),
+        )
+        for result in results
+    ]

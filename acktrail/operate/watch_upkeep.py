@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from acktrail.contracts import Table
     from acktrail.lake import Lake
     from pipelines.job import Job
-    from pipelines.runner import SparkFactory
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +31,6 @@ class UpkeepStep:
     """
 
     lake: Lake
-    spark: SparkFactory
     jobs: Sequence[Job]
     every: timedelta = timedelta(hours=1)
     name: str = "upkeep"
@@ -59,7 +57,7 @@ class UpkeepStep:
         from pipelines.registry import JOBS
 
         try:
-            return upkeep.optimize(self.spark, self.lake, table, JOBS)["files_removed"]
+            return upkeep.optimize(self.lake, table, JOBS)["files_removed"]
         except Exception as error:
             log.warning(
                 "Could not compact %s: %s Will try again in an hour.", table.name, sentence(error)

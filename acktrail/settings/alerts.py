@@ -8,6 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, m
 
 from acktrail.settings.values import Address, Number, Text
 
+_Secret = Annotated[SecretStr, Field(min_length=1)]
+
 
 def _several(value: Any) -> Any:
     """A text, as from an ACKTRAIL_* variable, is a list separated by commas."""
@@ -28,6 +30,20 @@ class AlertSettings(BaseModel):
     webhook_url: Address | None = None
     webhook_secret: SecretStr | None = None
     """Signs the webhook's body (HMAC-SHA256); never printed."""
+    slack_token: _Secret | None = None
+    """Token of a bot with the scope chat:write; never printed."""
+    slack_channel: Text | None = None
+    """Channel of the owners that `slack_by_owner` does not name."""
+    slack_by_owner: dict[str, str] = Field(default_factory=dict)
+    """Owner to channel."""
+    slack_url: Address = "https://slack.com/api"
+    teams_url: _Secret | None = None
+    """Address of a workflow's webhook; whoever has it may post, so it is never printed."""
+    pagerduty_key: _Secret | None = None
+    """Integration key of the Events API v2; never printed."""
+    pagerduty_url: Address = "https://events.pagerduty.com/v2/enqueue"
+    digest_s: Number = Field(default=86_400.0, gt=0)
+    """How often Slack and Teams are told of tickets."""
     timeout_s: Number = Field(default=10.0, gt=0)
     """How long one request may take."""
     give_up_s: Number = Field(default=30.0, ge=0)
@@ -43,6 +59,8 @@ class AlertSettings(BaseModel):
     def _of_use(self) -> AlertSettings:
         if self.alertmanager_token and not self.alertmanager_urls:
             raise ValueError("`alertmanager_token` is set and `alertmanager_urls` is not")
+        if bool(self.slack_token) != bool(self.slack_channel):
+            raise ValueError("`slack_token` and `slack_channel` belong together")
         if self.webhook_secret and not self.webhook_url:
             raise ValueError("`webhook_secret` is set and `webhook_url` is not")
         return self

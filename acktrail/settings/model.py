@@ -12,7 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, m
 
 from acktrail.settings.alerts import AlertSettings
 from acktrail.settings.sources import SourceSettings
-from acktrail.settings.values import HostPort, Number, Servers, SparkKey, SparkMaster, Text
+from acktrail.settings.spark import SparkSettings
+from acktrail.settings.values import HostPort, Number, Servers, Text
 
 
 class Strict(BaseModel):
@@ -26,7 +27,9 @@ class LakeSettings(Strict):
 
     uri: Text | None = None
     storage_options: dict[str, SecretStr] = Field(default_factory=dict)
-    """Passed to the object store; never printed."""
+    """How the object store is reached, docs/stores.md; never printed."""
+    storage_option_files: dict[str, Text] = Field(default_factory=dict)
+    """As *storage_options*, each read from a file when a command starts."""
 
 
 class KafkaSettings(Strict):
@@ -48,13 +51,6 @@ class AgentSettings(Strict):
     flush_mb: Number = Field(default=64.0, gt=0)
     metrics_address: HostPort | None = None
     """host:port for the agent's own /metrics; none if not set."""
-
-
-class SparkSettings(Strict):
-    """The Spark session of the jobs."""
-
-    master: SparkMaster = "local[*]"
-    conf: dict[SparkKey, str] = Field(default_factory=dict)
 
 
 _NAMES = ("host", "client_id", "broker")

@@ -29,7 +29,7 @@ _SAID = {
     "string_too_short": "it is empty",
     "too_short": "it is empty",
 }
-_PASSED_ON = ("client", "secrets", "secret_files", "storage_options")
+_PASSED_ON = ("client", "secrets", "secret_files", "storage_options", "storage_option_files")
 """Sections whose values may be secrets, wherever they were meant to stand."""
 
 
@@ -111,6 +111,10 @@ def _walk(
         tagged = _tagged(here, part)
         if tagged is not None:
             here = owner = tagged  # the kind of a source, which is not part of its address
+            continue
+        if part == "[key]":  # the key of a table is wrong, not its value
+            path[-1] = f'"{path[-1]}"'
+            secret = True
             continue
         path.append(str(part))
         owner = here if isinstance(here, type) and issubclass(here, BaseModel) else None

@@ -51,12 +51,23 @@ class LogTopicSource(_Source):
     timeout_s: Number = Field(default=15.0, gt=0)
 
 
+class AuditTopicSource(_Source):
+    """Reports of audited clients on an audit topic."""
+
+    kind: Literal["audit_topic"]
+    topics: tuple[TopicName, ...] = ("acktrail-reports",)
+    cluster_names: dict[str, Text] = Field(default_factory=dict)
+    """Kafka's id of a cluster to its name here, where reports about other clusters come to the
+    topic. Reports about the topic's own cluster need none."""
+    timeout_s: Number = Field(default=15.0, gt=0)
+
+
 class _Http(_Source):
     """What every source asked over HTTP can be given. TLS is verified unless told otherwise."""
 
     bearer_token: SecretStr | None = None
     bearer_token_file: Text | None = None
-    """Read anew for every request, so that a rotated token is used."""
+    """Read again for every request, so that a rotated token is used."""
     username: Text | None = None
     password: SecretStr | None = None
     ca_file: Text | None = None
@@ -173,6 +184,7 @@ class ClusterStateSource(_Source):
 SourceSettings = Annotated[
     LogFilesSource
     | LogTopicSource
+    | AuditTopicSource
     | PrometheusSource
     | ScrapeSource
     | VerifiableSource

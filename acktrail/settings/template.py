@@ -171,6 +171,8 @@ def _alerts(answers: Answers, policy: str) -> str:
     return (
         "# Who is told. Without a receiver, alerts stay in the outbox: `acktrail alerts list`.\n"
         f'[alerts]\n{urls}\n# webhook_url = "https://hooks.example/acktrail"\n'
+        "# Slack, Teams and PagerDuty: docs/checks.md#alerts. Give their secrets as environment\n"
+        "# variables: ACKTRAIL_ALERTS__SLACK_TOKEN, ..__TEAMS_URL, ..__PAGERDUTY_KEY.\n"
         f"# Thresholds, owners, maintenance windows, and what is not collected.\n"
         f"policy = {_text(policy)}\n"
     )
@@ -181,8 +183,12 @@ def _optional(answers: Answers) -> str:
         'kind = "log_topic"', 'name = "fleet"', 'topics = ["logs"]',
         'shape = "filebeat"   # or "vector", "fluent_bit"', f"zone = {_text(answers.zone)}",
     )  # fmt: skip
+    clients = _commented(
+        'kind = "audit_topic"', 'name = "clients"', 'topics = ["acktrail-reports"]'
+    )
     soak = _commented('kind = "verifiable"', 'name = "soak"', 'paths = ["/var/log/soak/*.jsonl"]')
     return (
+        f"# Reports of audited clients, see docs/audit_your_application.md.\n{clients}\n"
         f"# Log lines that a shipper sends to Kafka topics.\n{shipped}\n"
         f"# Output of VerifiableProducer and VerifiableConsumer.\n{soak}\n"
         "# Settings of producers that print none in their logs.\n"

@@ -107,15 +107,3 @@ def _host_port(text: str) -> str:
 
 
 HostPort = Annotated[str, AfterValidator(_host_port)]
-
-
-def _master(text: str) -> str:
-    if not re.fullmatch(
-        r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|yarn|(spark|k8s|local-cluster)\S+", text
-    ):
-        raise ValueError("write local[*], local[2], spark://host:7077, yarn or k8s://...")
-    return text
-
-
-SparkMaster = Annotated[str, AfterValidator(_master)]
-SparkKey = Annotated[str, Field(pattern=r"^spark\.\S+$")]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pyarrow.dataset as ds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from acktrail.window import hour_of
+from pipelines.arrow_rows import hours_in
 from pipelines.job import Evidence, Options
 
 _HOUR = "yyyy-MM-dd'T'HH"
@@ -23,9 +26,14 @@ def hours_of_reading(evidence: Evidence) -> frozenset[str]:
     """The hours in which the new rows were read."""
     found: set[str] = set()
     for rows in evidence.new.values():
-        hours = rows.select(F.date_format("read_at", _HOUR).alias("hour")).distinct()
-        found |= {row.hour for row in hours.collect()}
+        found |= {hour_of(hour) for hour in hours_in(rows.read("read_at").column("read_at"))}
     return frozenset(found)
+
+
+def rows_of_days(_evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
+    """What was read on the days of the hours *keys*."""
+    days = sorted({key[:10] for key in keys})
+    return dict.fromkeys(_SOURCES, ds.field("day").isin(days))
 
 
 def cover(
@@ -65,5 +73,5 @@ def _missing(name: str) -> Column:
     if name != "metric_samples":
         return F.lit(None).cast("string")
     failed = F.count_if(F.col("scrape_error").isNotNull())
-    said = F.concat(failed.cast("string"), F.lit(" scrapes failed: "), F.max("scrape_error"))
-    return F.when(failed > 0, said)
+    text = F.concat(failed.cast("string"), F.lit(" scrapes failed: "), F.max("scrape_error"))
+    return F.when(failed > 0, text)

@@ -1,27 +1,49 @@
-"""What offsets alone tell of a topic, audited or not."""
+"""What offsets alone show about a topic, audited or not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from acktrail.contracts.vocabulary import Tier
+from acktrail.window import hour_of
+from pipelines.arrow_rows import hours_in, within_hours
 from pipelines.job import Evidence, Options
 from pipelines.silver.audit_parts import OFFSETS
 
 _HOUR = "yyyy-MM-dd'T'HH"
 _PLACE = ("cluster", "topic", "partition")
+_SCANNED = (
+    (ds.field("bucket") == OFFSETS)
+    & (ds.field("tier") == Tier.SCANNED.value)
+    & ds.field("began_ms").is_valid()
+    & ds.field("first_offset").is_valid()
+)
 
 
 def hours_of_answers(evidence: Evidence) -> frozenset[str]:
-    """The hours the new answers and scans speak of."""
+    """The hours of the new answers and scans."""
     found: set[str] = set()
     for name, rows in evidence.new.items():
-        dated = _scans(rows) if name == "audit_parts" else rows.withColumn("hour", _hour("at"))
-        found |= {row.hour for row in dated.select("hour").distinct().collect()}
+        if name == "audit_parts":
+            began = rows.read("began_ms", where=_SCANNED).column("began_ms")
+            instants: Any = began.cast(pa.timestamp("ms", tz="UTC"))
+        else:
+            instants = rows.read("at").column("at")
+        found |= {hour_of(hour) for hour in hours_in(instants)}
     return frozenset(found)
+
+
+def rows_of_hours(_evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
+    """The answers of the hours *keys*, and the scans that began in them."""
+    answers = within_hours("at", keys)
+    scans = _SCANNED & within_hours("began_ms", keys, of=pa.int64())
+    return {"cluster_states": answers, "group_offsets": answers, "audit_parts": scans}
 
 
 def account_offsets(

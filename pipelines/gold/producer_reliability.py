@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, timedelta
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from acktrail.contracts.vocabulary import State
+from acktrail.window import hour_of
+from pipelines.arrow_rows import within_hours
 from pipelines.job import Evidence, Options
 
 _KEY = ("cluster", "client_id", "topic", "hour")
@@ -35,16 +40,31 @@ def hours_with_news(evidence: Evidence) -> frozenset[str]:
     for name in ("client_metrics", "broker_metrics", "producer_events"):
         found |= evidence.changed.get(name, frozenset())
     buckets = evidence.changed.get("delivery_ledger", frozenset())
-    if buckets:
-        accounts = evidence.inputs["delivery_ledger"].where(F.col("bucket").isin(sorted(buckets)))
-        hour = F.expr("INTERVAL 1 HOUR")
-        first, last = F.date_trunc("hour", "first_at"), F.date_trunc("hour", "last_at")
-        spans = accounts.where("first_at IS NOT NULL").select(
-            F.explode(F.sequence(first, F.greatest(first, last), hour)).alias("at")
+    if buckets and "delivery_ledger" in evidence.inputs:
+        ours = ds.field("bucket").isin(sorted(buckets)) & ds.field("first_at").is_valid()
+        found |= _spanned(
+            evidence.inputs["delivery_ledger"].read("first_at", "last_at", where=ours)
         )
-        rows = spans.select(F.date_format("at", _HOUR).alias("hour")).distinct().collect()
-        found |= {row.hour for row in rows}
     return frozenset(found)
+
+
+def _spanned(accounts: pa.Table) -> set[str]:
+    """Every hour from the first to the last event of each account."""
+    found = set()
+    for first, last in zip(*(c.to_pylist() for c in accounts.columns), strict=True):
+        hour = first.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+        while hour <= (last or first) or hour <= first:
+            found.add(hour_of(hour))
+            hour += timedelta(hours=1)
+    return found
+
+
+def rows_of_hours(_evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
+    """Metrics and lines of the hours *keys*, and accounts that begin in them."""
+    of_hours = ds.field("hour").isin(sorted(keys))
+    by_hour = ("client_metrics", "producer_events", "broker_metrics")
+    begun = within_hours("first_at", keys)
+    return {**dict.fromkeys(by_hour, of_hours), "delivery_ledger": begun}
 
 
 def join_evidence(

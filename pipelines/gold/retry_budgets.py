@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
-from functools import reduce
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,31 +31,34 @@ from acktrail.retries.client_budgets import (
     LOWEST_QUEUE_MS,
     QUEUE,
     RETRIES,
-    SETTINGS,
     SETTLING,
     ClientHour,
     Leaders,
     budgets_of_hour,
-    hours_concerned,
 )
-from acktrail.retries.signs import ENDING_KINDS, OPENING_KINDS
+from acktrail.retries.client_settings import SETTINGS, VERSION
+from acktrail.window import hour_of
 from pipelines.arrow_rows import by_key, rows_of
 from pipelines.audit_names import after_aliases
-from pipelines.job import Evidence, Fold, Options
+from pipelines.gold.budgets_touched import (
+    KINDS,
+    NEAR,
+    ONE_HOUR,
+    QUEUE_METRIC,
+    chains_concerned,
+    evidence_around,
+    hour_begun,
+)
+from pipelines.job import Fold, Options
 from pipelines.spark_schema import loose, no_rows, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KINDS = sorted(ENDING_KINDS | OPENING_KINDS)
 _GROUP = ("cluster", "client", "opened_hour")
 """What the rules see together."""
-_HOUR = "%Y-%m-%dT%H"
-_ONE_HOUR = timedelta(hours=1)
-_QUARTER_S = 900
 _SPARK_HOUR = "yyyy-MM-dd'T'HH"
 _TOTALS = {"record-error-total": ERRORS, "record-retry-total": RETRIES}
-_QUEUE_METRIC = "record-queue-time-max"
 _COLUMNS = {
     "tag": "string",
     "cluster": "string",
@@ -93,12 +95,12 @@ _COLUMNS = {
 # `acktrail watch` is mostly planning.
 _IS_SIGN = f"at IS NOT NULL AND kind IN ({', '.join(repr(kind) for kind in KINDS)})"
 _WHOLE_CLIENT = "topic IS NULL AND node IS NULL"
-_LONG_QUEUE = f"(metric = '{_QUEUE_METRIC}' AND value >= {LOWEST_QUEUE_MS})"
+_LONG_QUEUE = f"(metric = '{QUEUE_METRIC}' AND value >= {LOWEST_QUEUE_MS})"
 _IS_TOTAL = f"metric IN ({', '.join(repr(metric) for metric in _TOTALS)})"
 _GROWTH = f"({_IS_TOTAL} AND increase IS NOT NULL)"
 _FILE = "regexp_replace(record_key, '/[^/]*$', '')"
 _EVENT = {"tag": f"'{EVENT}'", "key": "event_key", "origin": _FILE}
-_TAGS = " ".join(f"WHEN '{m}' THEN '{tag}'" for m, tag in {**_TOTALS, _QUEUE_METRIC: QUEUE}.items())
+_TAGS = " ".join(f"WHEN '{m}' THEN '{tag}'" for m, tag in {**_TOTALS, QUEUE_METRIC: QUEUE}.items())
 _SAMPLE = {
     # Totals give their growth, the rest their value.
     "tag": f"CASE metric {_TAGS} END",
@@ -106,7 +108,7 @@ _SAMPLE = {
     "value": f"CASE WHEN {_IS_TOTAL} THEN increase ELSE value END",
     "total": f"CASE WHEN {_IS_TOTAL} THEN value END",
 }
-_SETTINGS = {**SETTINGS, "client.version": "client_version"}
+_SETTINGS = {**SETTINGS, VERSION: "client_version"}
 _LED = "max_by(leader, at) FILTER (WHERE leader >= 0) AS leader"
 _SECOND = f"CAST(floor(unix_timestamp(at) / {LEADERLESS_BUCKET_S}) * {LEADERLESS_BUCKET_S} AS long)"
 _WITHOUT = f"collect_set({_SECOND}) FILTER (WHERE leader < 0) AS without"
@@ -136,81 +138,6 @@ _AUDIT = {
 }
 
 
-def chains_concerned(evidence: Evidence) -> frozenset[str]:
-    """The hours in which chains were opened that the new evidence can change.
-
-    Lines, queue times and the cluster's answers speak of chains alive at their own time, settings
-    of all chains since. Samples only say more of chains that are there.
-    """
-    hours = _hours_of_signs(evidence.new)
-    if evidence.output is None:
-        return frozenset(hours)
-    hours |= _hours_of_samples(evidence.changed)
-    first = _first_start(evidence.new.get(CLIENT_CONFIGS.name))
-    if first is not None:
-        hours |= _hours_with_chains(evidence.output, first, None)
-    audited = _audited(evidence.new.get(AUDIT_REPORTS.name))
-    if audited is not None:
-        hours |= _hours_with_chains(evidence.output, *audited)
-    return frozenset(hours)
-
-
-def _hours_with_chains(output: DataFrame, first: datetime, last: datetime | None) -> set[str]:
-    """From *first* to *last*: the hours with chains, and the hours after such.
-
-    Other settings part lines into other chains, so one may open where none did.
-    """
-    hour = F.col("opened_hour")
-    near = output.where(hour >= _text(first - _ONE_HOUR))
-    near = near if last is None else near.where(hour <= _text(last))
-    found = {_hour(row[0]) for row in near.select("opened_hour").distinct().collect()}
-    hours = {hour + n * _ONE_HOUR for hour in found for n in (0, 1)}
-    return {_text(h) for h in hours if h >= first and (last is None or h <= last)}
-
-
-def _audited(reports: DataFrame | None) -> tuple[datetime, datetime] | None:
-    """The first and the last hour that new audits of producers can concern."""
-    if reports is None:
-        return None
-    span = f"min({_BEGUN}) AS first", f"max({_REPORTED}) AS last"
-    first, last = reports.where(_PRODUCERS).selectExpr(*span).collect()[0]
-    if first is None:
-        return None
-    return hours_concerned(first.astimezone(UTC))[0], hours_concerned(last.astimezone(UTC))[-1]
-
-
-def _hours_of_signs(new: Mapping[str, DataFrame]) -> set[str]:
-    """The hours that new lines and answers concern; only distinct quarters are collected."""
-    quarter = f"floor(unix_timestamp(at) / {_QUARTER_S}) AS quarter"
-    signs = []
-    if PRODUCER_EVENTS.name in new:
-        signs.append(new[PRODUCER_EVENTS.name].where(_IS_SIGN).selectExpr(quarter))
-    if CLIENT_METRICS.name in new:
-        long = new[CLIENT_METRICS.name].where(f"{_WHOLE_CLIENT} AND {_LONG_QUEUE}")
-        signs.append(long.selectExpr(quarter))
-    if CLUSTER_STATES.name in new:
-        signs.append(new[CLUSTER_STATES.name].where("leader IS NOT NULL").selectExpr(quarter))
-    if not signs:
-        return set()
-    every = reduce(lambda a, b: a.union(b), signs).where("quarter IS NOT NULL")
-    quarters = every.distinct().collect()
-    times = [datetime.fromtimestamp(int(row[0]) * _QUARTER_S, UTC) for row in quarters]
-    return {hour.strftime(_HOUR) for at in times for hour in hours_concerned(at)}
-
-
-def _hours_of_samples(changed: Mapping[str, frozenset[str]]) -> set[str]:
-    hours = [_hour(text) for text in changed.get(CLIENT_METRICS.name, ()) if text != "undated"]
-    return {_text(hour + n * _ONE_HOUR) for hour in hours for n in (-1, 0, 1)}
-
-
-def _first_start(configs: DataFrame | None) -> datetime | None:
-    """From which hour on new settings can change a chain."""
-    if configs is None:
-        return None
-    first = configs.selectExpr("min(started_at)").collect()[0][0]
-    return None if first is None else hours_concerned(first.astimezone(UTC))[0]
-
-
 def budget_retries(
     inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, options: Options
 ) -> DataFrame:
@@ -226,7 +153,7 @@ def budget_retries(
     evidence = (
         _spread(_shaped(events, _EVENT), hours)
         .union(_spread(_shaped(samples, _SAMPLE), hours))
-        .union(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours))
+        .union(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours, found))
     )
     reports = after_aliases(_reports(inputs[AUDIT_REPORTS.name], hours), options)
     sessions = _sessions(reports, found)
@@ -241,18 +168,19 @@ def budget_retries(
 
 
 def _found(events: DataFrame, metrics: DataFrame) -> list[Any]:
-    """Which clients and topics have signs, in which hours: not more than gold will have.
+    """Which clients, topics and files have signs, in which hours: not more than gold will have.
 
     Collected, so that all other evidence stays out of the shuffle; a quiet fleet has none.
     """
     what = ("coalesce(client_id, '') AS client", "topic", "date_trunc('hour', at) AS hour")
-    queues = metrics.where(_LONG_QUEUE)
-    return events.selectExpr(*what).union(queues.selectExpr(*what)).distinct().collect()
+    printed = events.selectExpr(*what, f"{_FILE} AS origin")
+    queues = metrics.where(_LONG_QUEUE).selectExpr(*what, "CAST(NULL AS string) AS origin")
+    return printed.union(queues).distinct().collect()
 
 
 def _hours(found: Sequence[Any], keys: frozenset[str] | None) -> list[str]:
     """The hours that can have chains: of *keys*, where given."""
-    near = {_text(row["hour"].astimezone(UTC) + n * _ONE_HOUR) for row in found for n in (-1, 0, 1)}
+    near = {hour_of(row["hour"].astimezone(UTC) + n * ONE_HOUR) for row in found for n in NEAR}
     return sorted(near if keys is None else near & keys)
 
 
@@ -267,7 +195,7 @@ def _leaders(states: DataFrame, found: Sequence[Any]) -> Leaders:
         asked |= F.col("leader") < 0
     times = [row["hour"].astimezone(UTC) for row in found]
     at = F.col("at")
-    near = (at >= F.lit(min(times))) & (at < F.lit(max(times) + 2 * _ONE_HOUR))
+    near = (at >= F.lit(min(times))) & (at < F.lit(max(times) + 2 * ONE_HOUR))
     bucket = F.expr(f"floor(unix_timestamp(at) / {LEADER_BUCKET_S})").alias("bucket")
     each = states.where(near & asked).groupBy("cluster", "topic", "partition", bucket)
     answers = each.agg(F.expr(_LED), F.expr(_WITHOUT), F.expr(_REPLICAS)).collect()
@@ -289,7 +217,7 @@ def _rules(
     def budgets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (cluster, client, hour), rows in by_key(rows_of(batches), _GROUP):
             found = budgets_of_hour(
-                ClientHour(cluster, client, _hour(hour)), rows, inventory, leaders
+                ClientHour(cluster, client, hour_begun(hour)), rows, inventory, leaders
             )
             place = {"cluster": cluster, "client_id": client, "opened_hour": hour}
             made = [
@@ -317,25 +245,34 @@ def _shaped(frame: DataFrame, given: Mapping[str, str]) -> DataFrame:
 def _spread(frame: DataFrame, hours: Sequence[str]) -> DataFrame:
     """Each row once for every hour whose chains it can concern; of *hours* only."""
     own = "date_trunc('hour', at)"
-    early = f"CASE WHEN at < {own} + {_span(SETTLING)} THEN {own} - {_span(_ONE_HOUR)} END"
-    concerned = f"array_compact(array({early}, {own}, {own} + {_span(_ONE_HOUR)}))"
+    early = f"CASE WHEN at < {own} + {_span(SETTLING)} THEN {own} - {_span(ONE_HOUR)} END"
+    concerned = f"array_compact(array({early}, {own}, {own} + {_span(ONE_HOUR)}))"
     texts = f'transform({concerned}, h -> date_format(h, "{_SPARK_HOUR}"))'
     wanted = f"array_intersect({texts}, {_array(hours)})"
     return frame.selectExpr(*_with_hour(f"explode({wanted})"))
 
 
-def _configs(configs: DataFrame, hours: Sequence[str]) -> DataFrame:
-    """For each client and hour: its starts until then."""
+def _configs(configs: DataFrame, hours: Sequence[str], found: Sequence[Any]) -> DataFrame:
+    """For each client and hour: its starts until then, as far as they can be in force.
+
+    The last before the hour on each host, all since, and all that are in a file with signs.
+    """
     producers = configs.where("role = 'producer' AND started_at IS NOT NULL")
     shaped = _shaped(producers, _CONFIG)
-    until = f'to_timestamp(h, "{_SPARK_HOUR}") + {_span(_ONE_HOUR + SETTLING)}'
-    wanted = f"filter({_array(hours)}, h -> at < {until})"
-    return shaped.selectExpr(*_with_hour(f"explode({wanted})"))
+    of_host = "PARTITION BY cluster, client, host ORDER BY at, key"
+    files = _array(sorted({row["origin"] for row in found if row["origin"]}))
+    begins = f'to_timestamp(h, "{_SPARK_HOUR}")'
+    until = f"{begins} + {_span(ONE_HOUR + SETTLING)}"
+    last = f"next_at IS NULL OR next_at >= {begins} - {_span(ONE_HOUR)}"
+    in_force = f"at < {until} AND ({last} OR array_contains({files}, origin))"
+    wanted = f"filter({_array(hours)}, h -> {in_force})"
+    followed = shaped.selectExpr("*", f"lead(at) OVER ({of_host}) AS next_at")
+    return followed.selectExpr(*_with_hour(f"explode({wanted})"))
 
 
 def _reports(reports: DataFrame, hours: Sequence[str]) -> DataFrame:
     """What producers reported since the first of *hours* can be concerned; read after it was."""
-    since = _hour(hours[0]) - _ONE_HOUR
+    since = hour_begun(hours[0]) - ONE_HOUR
     day = f"{since - timedelta(days=1):%Y-%m-%d}"
     late = (F.col("reported_at") >= F.lit(since)) | (F.col("ended_at") >= F.lit(since))
     return reports.where((F.col("day") >= day) & late).where(_PRODUCERS)
@@ -358,8 +295,8 @@ def _audits(reports: DataFrame, sessions: Mapping[str, str], hours: Sequence[str
     client = f"map_from_arrays(array({names}), array({clients}))[{_SESSION}]"
     ours = reports.selectExpr("*", f"{client} AS client_id").where("client_id IS NOT NULL")
     begins = f'to_timestamp(h, "{_SPARK_HOUR}")'
-    until = f"{begins} + {_span(_ONE_HOUR + SETTLING)}"
-    near = f"{_BEGUN} < {until} AND {_REPORTED} >= {begins} - {_span(_ONE_HOUR)}"
+    until = f"{begins} + {_span(ONE_HOUR + SETTLING)}"
+    near = f"{_BEGUN} < {until} AND {_REPORTED} >= {begins} - {_span(ONE_HOUR)}"
     wanted = ours.selectExpr("*", f"explode(filter({_array(hours)}, h -> {near})) AS _hour")
     return _shaped(wanted, {**_AUDIT, "opened_hour": "_hour"})
 
@@ -369,24 +306,15 @@ def _with_hour(hour: str) -> list[str]:
 
 
 def _array(texts: Sequence[str]) -> str:
-    listed = ", ".join(f"'{text}'" for text in texts)
-    return f"CAST(array({listed}) AS array<string>)"
+    return f"CAST(array({', '.join(map(quoted, texts))}) AS array<string>)"
 
 
 def _near(frame: DataFrame, keys: frozenset[str] | None) -> DataFrame:
     """The partitions of *frame* that can concern the hours *keys*."""
     if keys is None:
         return frame
-    near = {_text(_hour(key) + n * _ONE_HOUR) for key in keys for n in (-1, 0, 1)}
+    near = {hour_of(hour_begun(key) + n * ONE_HOUR) for key in keys for n in NEAR}
     return frame.where(F.col("hour").isin(sorted(near)))
-
-
-def _hour(text: str) -> datetime:
-    return datetime.strptime(text, _HOUR).replace(tzinfo=UTC)
-
-
-def _text(hour: datetime) -> str:
-    return hour.strftime(_HOUR)
 
 
 def _span(length: timedelta) -> str:
@@ -398,4 +326,5 @@ JOB = Fold(
     output=RETRY_BUDGETS,
     touched=chains_concerned,
     transform=budget_retries,
+    needed=evidence_around,
 )

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from acktrail.audit.bitmaps import popcount
-from acktrail.audit.parts import FIELDS, fields_of, newest, part_of
-from acktrail.audit.wire.runs import BITMAP_BYTES, bitmap_of
+from acktrail.audit.block import FIELDS, newest_parts
+from acktrail.audit.wire.run_lists import BITMAP_BYTES, bitmap_of, popcount
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.silver import AUDIT_BLOCKS
+from acktrail.contracts.vocabulary import Tier
 from pipelines.arrow_rows import by_key, rows_of
 from pipelines.job import Evidence, Options
 from pipelines.silver.audit_parts import OFFSETS
@@ -24,15 +25,21 @@ _SCHEMA = pa.schema([f.with_nullable(True) for f in schema(AUDIT_BLOCKS)])
 
 
 def buckets_with_news(evidence: Evidence) -> frozenset[str]:
-    """A report tells its own bucket."""
+    """The buckets of the new parts; a row about offsets only is in no block."""
     return evidence.changed.get("audit_parts", frozenset()) - {OFFSETS}
+
+
+def parts_of_buckets(_evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
+    """The parts of the buckets *keys*."""
+    return {"audit_parts": ds.field("bucket").isin(sorted(keys))}
 
 
 def fold_parts(
     inputs: Mapping[str, DataFrame], keys: frozenset[str] | None, _options: Options
 ) -> DataFrame:
     """One row per session, topic, partition, tier, group and block."""
-    parts = inputs["audit_parts"].where(F.col("block") >= 0)
+    ids_in = (F.col("block") >= 0) & (F.col("tier") != Tier.ACKED_OFFSETS.value)
+    parts = inputs["audit_parts"].where(ids_in)
     if keys is not None:
         parts = parts.where(F.col("bucket").isin(sorted(keys)))
     grain = list(AUDIT_BLOCKS.grain)
@@ -41,14 +48,15 @@ def fold_parts(
         parts.select(*wanted)
         .repartition(*("cluster", "session", "topic", "block"))
         .sortWithinPartitions(*grain)
-        .mapInArrow(_fold, loose(AUDIT_BLOCKS))
+        .mapInArrow(fold_blocks, loose(AUDIT_BLOCKS))
     )
 
 
-def _fold(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def fold_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a task: the row of every block, from its parts, which follow each other."""
     made: list[dict[str, Any]] = []
     for key, rows in by_key(rows_of(batches), AUDIT_BLOCKS.grain):
-        made.append(dict(zip(AUDIT_BLOCKS.grain, key, strict=True)) | _block(rows))
+        made.append(dict(zip(AUDIT_BLOCKS.grain, key, strict=True)) | _block_columns(rows))
         if len(made) == 256:
             yield pa.RecordBatch.from_pylist(made, schema=_SCHEMA)
             made = []
@@ -56,37 +64,33 @@ def _fold(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(made, schema=_SCHEMA)
 
 
-def _block(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    parts = newest(part_of(row) for row in rows)
+def _block_columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    parts = newest_parts(rows)
     bitmap = np.zeros(BITMAP_BYTES, np.uint8)
     errors: dict[str, int] = {}
     for part in parts:
-        ids = bitmap_of(part.ids)
+        ids = bitmap_of(part["ids"])
         bitmap |= ids
-        if part.error:
-            errors[part.error] = errors.get(part.error, 0) + popcount(ids)
+        if part["error"]:
+            errors[part["error"]] = errors.get(part["error"], 0) + popcount(ids)
+    known = {
+        name: [part[name] for part in parts if part[name] is not None]
+        for name in ("first_offset", "last_offset", "began_ms", "ended_ms", "received_ms")
+    }
     return {
         "bitmap": bitmap.tobytes(),
         "ids": popcount(bitmap),
-        "records": sum(p.records for p in parts),
-        "steps_back": sum(p.steps_back or 0 for p in parts),
-        "parts": [fields_of(part) for part in parts],
+        "records": sum(part["records"] for part in parts),
+        "steps_back": sum(part["steps_back"] or 0 for part in parts),
+        "parts": [
+            {name: part[name] for name in FIELDS} | {"topic_id": part["topic_id"] or None}
+            for part in parts
+        ],
         "errors": [(name, str(count)) for name, count in sorted(errors.items())],
-        "first_offset": _least(p.first_offset for p in parts),
-        "last_offset": _most(p.last_offset for p in parts),
-        "first_at": _micros(_least(p.began_ms for p in parts)),
-        "last_at": _micros(_most(p.ended_ms for p in parts)),
+        "first_offset": min(known["first_offset"], default=None),
+        "last_offset": max(known["last_offset"], default=None),
+        "first_at": min((ms * 1000 for ms in known["began_ms"]), default=None),
+        "last_at": max((ms * 1000 for ms in known["ended_ms"]), default=None),
+        "first_received_at": min((ms * 1000 for ms in known["received_ms"]), default=None),
         "bucket": rows[0]["bucket"],
     }
-
-
-def _least(values: Iterator[int | None]) -> int | None:
-    return min((v for v in values if v is not None), default=None)
-
-
-def _most(values: Iterator[int | None]) -> int | None:
-    return max((v for v in values if v is not None), default=None)
-
-
-def _micros(ms: int | None) -> int | None:
-    return None if ms is None else ms * 1000

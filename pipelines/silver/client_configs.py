@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -33,6 +34,11 @@ _COLUMNS = ("cluster", "source", "host", "file_id", "path", "position", "text", 
 def days_with_new_records(evidence: Evidence) -> frozenset[str]:
     """The days of reading that have new records."""
     return evidence.changed[LOG_RECORDS.name]
+
+
+def records_of_days(_evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
+    """The records that were read on the days *keys*."""
+    return {LOG_RECORDS.name: ds.field("day").isin(sorted(keys))}
 
 
 def read_client_configs(
@@ -87,4 +93,6 @@ def _row(record: dict[str, Any], aliases: Aliases) -> dict[str, Any] | None:
     return row
 
 
-JOB = Fold((LOG_RECORDS,), CLIENT_CONFIGS, days_with_new_records, read_client_configs)
+JOB = Fold(
+    (LOG_RECORDS,), CLIENT_CONFIGS, days_with_new_records, read_client_configs, records_of_days
+)

@@ -1,9 +1,9 @@
 """The lines that most of any log's evidence is made of, read a whole column at a time.
 
-Kafka's stock layout around the sentences of the patterns that have a `stock` form. RE2 says over an
-Arrow column which rows have exactly that shape, without capturing anything; their words then stand
-at known places, and what a field says is worked out once for each different word. What it reads is
-what the reader reads, row by row (a test holds this); every other row is left to the reader.
+Kafka's stock layout around the sentences of the patterns that have a `stock` form. RE2 finds in an
+Arrow column the rows that have exactly that shape, without capturing anything; their words then
+stand at known places, and a field is worked out once for each different word. What is read here is
+what the reader reads, row by row (a test checks it); every other row is left to the reader.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from acktrail.logs.errors import category, retriable
+from acktrail.logs.kafka_errors import category, retriable
 from acktrail.logs.pattern import Pattern, Stock
 from acktrail.logs.patterns import PATTERNS
 
@@ -102,8 +102,8 @@ def _rows(line: Line, records: pa.RecordBatch, out: pa.Schema) -> pa.RecordBatch
     """One row for each record, all of which fit *line*; None where one had better be read alone."""
     texts = records.column("text")
     at = _instants(records)
-    said = _said(line, _words(line, texts))
-    if at is None or said is None:
+    fields = _fields(line, _words(line, texts))
+    if at is None or fields is None:
         return None
     count = records.num_rows
     position = pc.cast(records.column("position"), pa.string())
@@ -121,7 +121,7 @@ def _rows(line: Line, records: pa.RecordBatch, out: pa.Schema) -> pa.RecordBatch
         "logger": pa.repeat(line.logger, count),
         "at": at,
         "hour": _hours(at),
-        **said,
+        **fields,
     }
     arrays = [columns.get(f.name, pa.nulls(count, f.type)).cast(f.type) for f in out]
     return pa.RecordBatch.from_arrays(arrays, schema=out)
@@ -136,8 +136,9 @@ def _words(line: Line, texts: Array) -> Callable[[int], Array]:
     return lambda place: flat.take(pa.array(starts + place))
 
 
-def _said(line: Line, word: Callable[[int], Array]) -> dict[str, Array] | None:
-    said = {
+def _fields(line: Line, word: Callable[[int], Array]) -> dict[str, Array] | None:
+    """The columns that the line's words fill; None where a value is too long to be read here."""
+    fields = {
         "level": _each(word(2), lambda text: text),
         "client_id": _each(word(4), lambda text: text[len("clientId=") : -1]),
     }
@@ -145,19 +146,19 @@ def _said(line: Line, word: Callable[[int], Array]) -> dict[str, Array] | None:
         digits = pc.utf8_trim(word(_HEAD_WORDS + place), characters="(),.ms")
         if pc.max(pc.binary_length(digits)).as_py() > _TOO_LONG:
             return None
-        said[name] = pc.cast(digits, pa.int64())
+        fields[name] = pc.cast(digits, pa.int64())
     if line.place is not None:
         place = word(_HEAD_WORDS + line.place).dictionary_encode()
         split = [text.rstrip(",").rpartition("-") for text in place.dictionary.to_pylist()]
         if any(len(topic) > 249 or len(number) > 9 for topic, _, number in split):
             return None
         topics = pa.array([topic for topic, _, _ in split], pa.string())
-        said["topic"] = topics.take(place.indices)
+        fields["topic"] = topics.take(place.indices)
         numbers = pa.array([int(number) for _, _, number in split], pa.int64())
-        said["partition"] = numbers.take(place.indices)
+        fields["partition"] = numbers.take(place.indices)
     if line.error is not None and line.rest is not None:
-        said |= _errors(word(_HEAD_WORDS + line.error), line.rest)
-    return said
+        fields |= _errors(word(_HEAD_WORDS + line.error), line.rest)
+    return fields
 
 
 def _errors(rest: Array, regex: re.Pattern[str]) -> dict[str, Array]:
@@ -165,13 +166,13 @@ def _errors(rest: Array, regex: re.Pattern[str]) -> dict[str, Array]:
     found = [regex.match(text) for text in encoded.dictionary.to_pylist()]
     errors = [None if each is None else each["error"] for each in found]
     messages = [None if each is None else (each["message"] or "").strip() for each in found]
-    told: dict[str, Array] = {
+    columns: dict[str, Array] = {
         "error": pa.array(errors, pa.string()),
         "message": pa.array([text or None for text in messages], pa.string()),
         "retriable": pa.array([retriable(error) for error in errors], pa.bool_()),
         "category": pa.array([category(error) for error in errors], pa.string()),
     }
-    return {name: values.take(encoded.indices) for name, values in told.items()}
+    return {name: values.take(encoded.indices) for name, values in columns.items()}
 
 
 def _each(texts: Array, change: Callable[[str], str]) -> Array:

@@ -1,4 +1,4 @@
-"""Metric samples to silver: one meaning per series, and growth between samples.
+"""`client_metrics` and `broker_metrics`: one name each whatever the exporter spelt, and growth.
 
 An hour is made from its own samples and those of the hour before: growth needs the sample before
 the first. So a new sample touches its own hour and the next.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -18,9 +20,11 @@ from acktrail.aliases import Aliases, Named, broker_in_name, host_of
 from acktrail.contracts import Table
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import METRIC_SAMPLES
+from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
 from acktrail.metrics.series import LOOK_BACK_S, Meaning, number, read_series
 from acktrail.window import day_of, hour_of
-from pipelines.job import Evidence, Options
+from pipelines.arrow_rows import hours_in, within_hours
+from pipelines.job import Evidence, Fold, Options
 from pipelines.spark_schema import loose
 
 _HOUR = timedelta(hours=1)
@@ -32,16 +36,24 @@ def hours_with_new_samples(evidence: Evidence) -> frozenset[str]:
     new = evidence.new.get(METRIC_SAMPLES.name)
     if new is None:
         return frozenset()
-    hours = new.select(F.date_trunc("hour", "at").alias("hour")).distinct().collect()
-    starts = [row["hour"].replace(tzinfo=UTC) for row in hours if row["hour"] is not None]
+    starts = hours_in(new.read("at").column("at"))
     return frozenset(hour_of(s) for start in starts for s in (start, start + _HOUR))
 
 
-def read_metrics(
-    samples: DataFrame, keys: frozenset[str] | None, table: Table, side: str, options: Options
+def samples_around(_evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
+    """The samples of the hours *keys*, and of the hours before them."""
+    return {METRIC_SAMPLES.name: within_hours("at", keys, before=1)}
+
+
+def _read_metrics(
+    table: Table,
+    side: str,
+    inputs: Mapping[str, DataFrame],
+    keys: frozenset[str] | None,
+    options: Options,
 ) -> DataFrame:
     """The samples of one *side* as rows of *table*, with the growth of totals."""
-    meant = _mean(_around(samples, keys), table, side, options)
+    meant = _mean(_around(inputs[METRIC_SAMPLES.name], keys), table, side, options)
     micros = F.unix_micros("at")
     series = Window.partitionBy("cluster", "source", "series").orderBy("at")
     earlier = series.rowsBetween(Window.unboundedPreceding, -1)
@@ -170,3 +182,12 @@ def _row(sample: Mapping[str, Any], meaning: Meaning, said: dict[str, Any]) -> d
         "_rate": meaning.is_rate,
         "_begins": meaning.begins_with_an_event,
     }
+
+
+def _metrics_job(table: Table, side: str) -> Fold:
+    read = partial(_read_metrics, table, side)
+    return Fold((METRIC_SAMPLES,), table, hours_with_new_samples, read, samples_around)
+
+
+CLIENT_JOB = _metrics_job(CLIENT_METRICS, "producer")
+BROKER_JOB = _metrics_job(BROKER_METRICS, "broker")

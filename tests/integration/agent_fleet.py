@@ -60,7 +60,7 @@ class AgentFleet:
         if _alive(pid):
             self.kill(pid)
 
-    def wait(self, pid: int, within: float = 120.0) -> None:
+    def wait(self, pid: int, within: float = 300.0) -> None:
         """Wait until an agent has ended by itself."""
         until = time.monotonic() + within
         while _alive(pid):
@@ -71,7 +71,7 @@ class AgentFleet:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._server.stdin.close()
-        self._server.wait(30)
+        self._server.wait(120)
         self._server.stdout.close()
         self._log.close()
 

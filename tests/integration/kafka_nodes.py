@@ -37,7 +37,9 @@ def produce(nodes, topic: str, seqs, partition: int, acks="all") -> dict[int, in
     """Audited messages by a plain producer; offset by seq."""
     offsets: dict[int, int] = {}
     patience = {"socket.timeout.ms": 5000}  # with a broker that hangs
-    producer = Producer({"bootstrap.servers": nodes.direct, "acks": acks, **patience})
+    # A request that is answered late is sent again: a record must not be in the log twice.
+    once = {"enable.idempotence": acks == "all"}
+    producer = Producer({"bootstrap.servers": nodes.direct, "acks": acks, **once, **patience})
     for seq in seqs:
         header = encode_header(Header(SESSION, seq, 1_790_000_000_000 + seq))
         producer.produce(
@@ -49,7 +51,7 @@ def produce(nodes, topic: str, seqs, partition: int, acks="all") -> dict[int, in
                 offsets.update({seq: m.offset()}) if error is None else None
             ),
         )
-    producer.flush(30)
+    producer.flush(120)
     return offsets
 
 

@@ -95,12 +95,12 @@ class SecuredBroker:
             *(AclOperation.ANY, AclPermissionType.ANY),
         )
         for done in self.admin.delete_acls([everything]).values():
-            done.result(20)
+            done.result(60)
         wanted = [acl.binding() for acl in acls]
         for done in (self.admin.create_acls(wanted) if wanted else {}).values():
-            done.result(20)
+            done.result(60)
         assert wait_until(
-            lambda: len(self.admin.describe_acls(everything).result(20)) == len(acls), 20
+            lambda: len(self.admin.describe_acls(everything).result(60)) == len(acls), 60
         )
 
     def start(self) -> Process:

@@ -77,7 +77,7 @@ class PrometheusServer:
                 stdout=out,
                 stderr=out,
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             try:
                 unchecked = ssl._create_unverified_context()
@@ -123,7 +123,7 @@ class AlertmanagerServer:
                 stdout=out,
                 stderr=out,
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             try:
                 with urllib.request.urlopen(f"{self.url}/-/ready", timeout=1):

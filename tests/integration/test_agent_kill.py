@@ -153,7 +153,7 @@ class _Writer:
 def _wait_for_commit(folder: Path) -> None:
     """Until an agent has committed; one that was killed had read nothing new at worst."""
     log = folder / "lake" / LOG_RECORDS.layer / LOG_RECORDS.name / "_delta_log"
-    before, until = len(list(log.glob("*.json"))), time.monotonic() + 10
+    before, until = len(list(log.glob("*.json"))), time.monotonic() + 60
     while len(list(log.glob("*.json"))) == before and time.monotonic() < until:
         time.sleep(0.01)
 

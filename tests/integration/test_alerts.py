@@ -142,7 +142,7 @@ def test_any_kill_and_any_fault_leave_exactly_one_active_alert_and_none_after_th
             active = alertmanager.active(cluster=trial)
             assert len(active) == (1 if phase == "wrong" else 0), told
             if phase == "wrong":
-                assert active[0]["labels"]["cause"] == "unclean_election", told
+                assert active[0]["annotations"]["cause"] == "unclean_election", told
                 run(str(lake), way.url, trial, False, CALM).require()
                 assert alertmanager.active(cluster=trial) == [], told
 
@@ -157,18 +157,18 @@ def test_an_alert_nobody_speaks_of_ends_by_itself_and_one_sent_again_goes_on(
         outbox.record([incident(trial)], {"no_loss_after_ack"}, datetime.now(UTC))
         outbox.deliver([receiver], datetime.now(UTC), interval).require()
         assert len(alertmanager.active(cluster=trial)) == 1
-    ends = time.monotonic() + 3.5
-    while time.monotonic() < ends:
+    began, gives_up = time.monotonic(), time.monotonic() + 60
+    while time.monotonic() < began + 3.5 or alertmanager.active(cluster="left-alone"):
+        assert time.monotonic() < gives_up, "it did not end by itself"
         outbox.deliver([receiver], datetime.now(UTC), interval).require()
+        assert len(alertmanager.active(cluster="sent-again")) == 1
         time.sleep(0.5)
-    assert alertmanager.active(cluster="left-alone") == []
-    assert len(alertmanager.active(cluster="sent-again")) == 1
 
 
 def test_one_instance_of_two_is_enough(alertmanager, tmp_path):
     urls = (f"http://127.0.0.1:{free_port()}", alertmanager.url)
     outbox = Outbox(Lake(tmp_path / "lake"))
     outbox.record([incident("two")], {"no_loss_after_ack"}, datetime.now(UTC))
-    receiver = Alertmanager(urls, timedelta(minutes=5), Patience(2, 0))
+    receiver = Alertmanager(urls, timedelta(minutes=5), Patience(10, 0))
     outbox.deliver([receiver], datetime.now(UTC), timedelta(minutes=5)).require()
     assert len(alertmanager.active(cluster="two")) == 1

@@ -13,6 +13,7 @@ import pytest
 from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS, LOSS_INCIDENTS, VERDICT_CHANGES
 from acktrail.contracts.runs import CHECK_RESULTS
 from acktrail.lake import Lake
+from expectations.outbox import Outbox
 from tests.integration.servers import AlertmanagerServer, free_port
 from tests.unit.expectations.gold_rows import ago, row, write
 
@@ -68,21 +69,24 @@ def test_one_election_over_5000_sessions_is_one_alert_and_its_correction_resolve
     results = {r["check"]: r for r in map(json.loads, told.stdout.splitlines())}
     assert results["no_loss_after_ack"]["outcome"] == "fail"
     assert "12345 messages" in results["no_loss_after_ack"]["findings"][0]["because"]
-    (alert,) = alertmanager.active(state="lost_after_ack")
-    assert alert["labels"]["cause"] == "unclean_election"
+    (alert,) = alertmanager.active(severity="page")
+    assert alert["labels"]["fault"] == "brokers"
+    assert alert["annotations"]["cause"] == "unclean_election"
     assert alert["annotations"]["count"] == "12345"
     # What cannot be seen is told as well: once for each kind of evidence that is missing.
-    blind = sorted(a["labels"]["cause"] for a in alertmanager.active(state="undecided"))
-    assert blind == ["no_evidence", "no_logs", "no_metrics"]
+    blind = sorted(a["labels"]["fault"] for a in alertmanager.active(severity="ticket"))
+    assert blind == ["undecided:no_evidence", "undecided:no_logs", "undecided:no_metrics"]
     # A question about the day before opens and resolves nothing.
     past = acktrail(*words[:4], "2026-01-30T12:00Z", alertmanager_urls=alertmanager.url)
     assert "alerts are unchanged" in past.stderr
-    assert alertmanager.active(state="lost_after_ack") == [alert]
+    assert alertmanager.active(severity="page") == [alert]
     # Later evidence: they were delivered after all. The incident is withdrawn, the alert resolved.
     write(lake, LOSS_INCIDENTS, mode="overwrite")
     cured = acktrail(*words, alertmanager_urls=alertmanager.url)
     assert cured.returncode == 0, cured.stderr
-    assert alertmanager.active(state="lost_after_ack") == []
+    assert alertmanager.active(severity="page") == []
+    (resolved,) = [a for a in Outbox(lake).alerts().values() if a.severity == "page"]
+    assert "Later evidence withdrew the loss" in resolved.summary
     assert lake.read(CHECK_RESULTS).num_rows > 0
 
 
@@ -100,12 +104,21 @@ def test_an_alert_nobody_took_ends_with_75_and_the_next_run_delivers_it(alertman
     assert {a["delivered"] for a in waiting} == {""}
     sent = acktrail("alerts", "send", "--lake", lake.uri, alertmanager_urls=alertmanager.url)
     assert sent.returncode == 0, sent.stderr
-    assert len(alertmanager.active(topic="refunds")) == 1
+    (page,) = alertmanager.active(severity="page")
+    assert page["annotations"]["topics"] == "refunds"
+    # Acknowledged by a person, it is over though the loss is still in the window.
+    ack = ("alerts", "ack", page["labels"]["fingerprint"][:6], "--lake", lake.uri)
+    said = acktrail(*ack, "--by", "maria", "--because", "refunds were sent again")
+    assert said.returncode == 0, said.stderr
+    acktrail(*words, alertmanager_urls=alertmanager.url)
+    assert alertmanager.active(severity="page") == []
+    again = acktrail(*ack, "--by", "maria", "--because", "again")
+    assert (again.returncode, "No open alert is called" in again.stderr) == (2, True)
 
 
 def test_the_way_to_each_receiver_can_be_tried(alertmanager):
     tried = acktrail("alerts", "test", alertmanager_urls=alertmanager.url)
     assert tried.returncode == 0, tried.stderr
     assert "alertmanager: took a test alert" in tried.stdout
-    assert alertmanager.active(check="test") == []
+    assert alertmanager.active(owner="test") == []
     assert acktrail("alerts", "test").returncode == 2

@@ -56,7 +56,7 @@ def doctor(config: Path) -> tuple[int, dict[str, tuple[str, str]]]:
         check=False,
         timeout=120,
     )
-    assert time.monotonic() - began < 2 * SECONDS, "twice, on a machine that does much else"
+    assert time.monotonic() - began < 4 * SECONDS, "four times, on a machine that does much else"
     assert not done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return done.returncode, {row["what"]: (row["state"], row["remark"]) for row in rows}
@@ -140,9 +140,7 @@ def test_nothing_answers(servers, tmp_path):
             prometheus=f"http://{address}", scrape=f"http://{address}",
             alertmanager=f"http://{address}",
         )  # fmt: skip
-        began = time.monotonic()
         code, rows = doctor(config)
-        assert time.monotonic() - began < 2 * SECONDS
     assert code == 2
     failed = {what for what, (state, _) in rows.items() if state == "failed"}
     assert failed == {

@@ -15,7 +15,8 @@ from acktrail.errors import ConfigError, SourceUnavailable
 from acktrail.lake import Lake
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import ClusterStateSource, LogScanSource, LogTopicSource
-from ingest.agent.loop import Agent, Pace
+from ingest.agent.loop import Agent
+from ingest.agent.reading import Pace
 from ingest.registry import SourceContext, build_source, hosted_source
 from lab.scenario import Topic
 from lab.snapshots import create_topics
@@ -54,6 +55,18 @@ def lines(caplog) -> list[tuple[str, str]]:
     return [(getattr(r, "source", r.name), r.getMessage()) for r in shown]
 
 
+def about(caplog, words: str) -> list[str]:
+    """The sentences with *words*; a busy broker may answer late, and that is a line of its own."""
+    return [said for _, said in lines(caplog) if words in said]
+
+
+def turns(said: list[str]) -> list[str]:
+    """Which lines report a failure and which its end; reminders and notes are left out."""
+    ends = {"Will try again.": "fails", "Works again": "works"}
+    new = [each for each in said if not each.startswith("Still failing")]
+    return [turn for each in new for words, turn in ends.items() if words in each]
+
+
 WRONG = [
     # case, bootstrap servers, what the one line says
     ("nobody listens", "127.0.0.1:{port}", "No connection to Kafka at 127.0.0.1:{port}: Conn"),
@@ -67,8 +80,10 @@ def test_a_wrong_address_is_one_line(nodes, tmp_path, caplog, capfd, servers, sa
     caplog.set_level(logging.INFO)
     ports = {"port": free_port(), "http": nodes.brokers[1].exporter_port}
     kafka = KafkaSettings(bootstrap_servers=servers.format(**ports))
-    with running(Lake(tmp_path), kafka, STATE) as agent:
-        assert wait_until(lambda: agent.counts["state"].failures.total() >= 2, 30)
+    # Time for the first answer to be heard, of the host's name too, on a machine that is busy.
+    patient = STATE.model_copy(update={"timeout_s": 2.0})
+    with running(Lake(tmp_path), kafka, patient) as agent:
+        assert wait_until(lambda: agent.counts["state"].failures.total() >= 2, 50)
     ((source, sentence),) = lines(caplog)
     assert source == "state"
     assert sentence.startswith(said.format(**ports))
@@ -97,21 +112,24 @@ def test_a_cluster_that_goes_and_comes_back_is_a_few_lines_per_source(
         told = lambda name: [said for source, said in lines(caplog) if source == name]  # noqa: E731
         changes = lambda name: [said for said in told(name) if POISON not in said]  # noqa: E731
         ends = lambda name: changes(name)[-1:] and "Works again" in changes(name)[-1]  # noqa: E731
-        assert wait_until(lambda: counts["state"].commits and counts["fleet"].running, 30)
+        assert wait_until(lambda: counts["state"].commits and counts["fleet"].running, 120)
         try:
             for broker in nodes.brokers:
                 nodes.proxy.change(broker, refused=True)
             failed = lambda: all(c.failures for c in counts.values())  # noqa: E731
-            assert wait_until(failed, 90), {n: c.failures for n, c in counts.items()}
+            assert wait_until(failed, 180), {n: c.failures for n, c in counts.items()}
         finally:
             for broker in nodes.brokers:
                 nodes.proxy.change(broker, refused=False)
-        assert wait_until(lambda: all(ends(name) for name in counts), 90), lines(caplog)
+        assert wait_until(lambda: all(ends(name) for name in counts), 180), lines(caplog)
     for name in counts:
         said = changes(name)
         assert said[0].startswith(("No connection to Kafka", "Kafka at ", CRASHED)), said
-        # Brokers are back one after another: it may work and fail once more in between.
-        assert len(said) <= 6, said
+        # Brokers are back one after another: it may work and fail again in between. However often
+        # it was tried, a failure that lasts is one line, and so is its end.
+        changed = turns(said)
+        assert changed == ["fails", "works"] * (len(changed) // 2), said
+        assert len(said) <= 12, said
     printed = capfd.readouterr().err.splitlines()
     assert [line for line in printed if line.startswith("%")] == [], "librdkafka's own lines"
 
@@ -119,21 +137,24 @@ def test_a_cluster_that_goes_and_comes_back_is_a_few_lines_per_source(
 def test_a_missing_topic_is_named_and_read_when_it_appears(nodes, tmp_path, caplog):
     caplog.set_level(logging.INFO)
     kafka = KafkaSettings(bootstrap_servers=nodes.direct)
-    settings = STATE.model_copy(update={"topics": ("other", "othre"), "groups": ("g",)})
+    named = {"topics": ("other", "othre"), "groups": ("g",), "timeout_s": 20.0}
+    settings = STATE.model_copy(update=named)
     lake = Lake(tmp_path)
+    missing = lambda: about(caplog, "opic othre")  # noqa: E731
 
     def topics() -> set[str]:
         return set(lake.read(CLUSTER_STATES, columns=["topic"]).column("topic").to_pylist())
 
     with running(lake, kafka, settings):
-        assert wait_until(lambda: topics() == {"other"} and lines(caplog), 30)
-        ((_, sentence),) = lines(caplog)
+        assert wait_until(lambda: topics() == {"other"} and missing(), 120)
+        (sentence,) = missing()
         assert sentence.startswith("Topic othre does not exist on this cluster, or this user may")
         assert "Did you mean other" in sentence
         create_topics(AdminClient({"bootstrap.servers": nodes.direct}), [Topic("othre")])
-        assert wait_until(lambda: topics() == {"other", "othre"}, 30)
-        assert wait_until(lambda: len(lines(caplog)) > 1, 30)
-    assert [said[:24] for _, said in lines(caplog)] == [sentence[:24], "No longer so: Topic othr"]
+        assert wait_until(lambda: topics() == {"other", "othre"}, 120)
+        assert wait_until(lambda: len(missing()) > 1, 120)
+    assert missing() == [sentence, f"No longer so: {sentence}"]
+    assert about(caplog, "Topic other does not") == []
 
 
 @pytest.mark.parametrize("settings", [STATE, SCAN, FLEET], ids=lambda s: s.kind)

@@ -17,9 +17,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from acktrail_client import Audit, AuditedProducer
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pydantic import SecretStr
 
+from acktrail.audit.wire import Report, decode_reports, encode_reports
 from acktrail.contracts.bronze import (
     AUDIT_REPORTS,
     BRONZE,
@@ -28,15 +30,22 @@ from acktrail.contracts.bronze import (
     GROUP_OFFSETS,
     LOG_RECORDS,
 )
+from acktrail.contracts.vocabulary import Tier
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
 from acktrail.operate.probes import kafka as kafka_probes
 from acktrail.settings.model import KafkaSettings
-from acktrail.settings.sources import ClusterStateSource, LogScanSource, LogTopicSource
+from acktrail.settings.sources import (
+    AuditTopicSource,
+    ClusterStateSource,
+    LogScanSource,
+    LogTopicSource,
+)
 from ingest.agent.loop import Agent
 from ingest.registry import SourceContext, build_source
 from lab.scenario import Topic
 from lab.snapshots import create_topics
+from lab.steps import wait_until
 from tests.integration.kafka_nodes import produce
 from tests.integration.process_list import process_list
 from tests.integration.secured_broker import (
@@ -54,6 +63,7 @@ SOURCES = {
         kind="log_topic", name="fleet", topics=("logs",), shape="filebeat", timeout_s=5
     ),
     "cluster_state": ClusterStateSource(kind="cluster_state", name="state", timeout_s=5),
+    "audit_topic": AuditTopicSource(kind="audit_topic", name="clients", timeout_s=5),
 }
 DOCS = Path(__file__).parents[2] / "docs" / "agents.md"
 _KINDS = {"topic": "TOPIC", "group": "GROUP", "cluster": "BROKER"}
@@ -85,7 +95,8 @@ ACLS = listed_acls()
 @pytest.fixture(scope="module")
 def broker() -> Iterator[SecuredBroker]:
     with secured_broker() as started:
-        create_topics(started.admin, [Topic("orders", ((1,),)), Topic("logs", ((1,),))])
+        names = ("orders", "logs", "acktrail-reports")
+        create_topics(started.admin, [Topic(name, ((1,),)) for name in names])
         produce(SimpleNamespace(direct=started.direct), "orders", range(50), 0)
         shipper = Producer({"bootstrap.servers": started.direct})
         for number in range(10):
@@ -93,6 +104,8 @@ def broker() -> Iterator[SecuredBroker]:
             message = {"@timestamp": "2026-01-31T10:00:00Z", "message": text}
             message |= {"host": {"name": "h"}, "log": {"file": {"path": "/a.log"}}}
             shipper.produce("logs", json.dumps(message))
+        report = Report("r", Tier.SENT, "orders", 1, 1_790_000_000_000, "s")
+        shipper.produce("acktrail-reports", encode_reports([report]))
         shipper.flush(30)
         member = Consumer({"bootstrap.servers": started.direct, "group.id": "billing"})
         member.commit(offsets=[TopicPartition("orders", 0, 7)], asynchronous=False)
@@ -123,7 +136,8 @@ def rows_in(lake: Lake) -> dict[str, int]:
 READ = {
     "log_scan": {AUDIT_REPORTS.name: 2},
     "log_topic": {LOG_RECORDS.name: 10},
-    "cluster_state": {CLUSTER_STATES.name: 2, CLUSTER_CONFIGS.name: 3, GROUP_OFFSETS.name: 1},
+    "cluster_state": {CLUSTER_STATES.name: 3, CLUSTER_CONFIGS.name: 4, GROUP_OFFSETS.name: 1},
+    "audit_topic": {AUDIT_REPORTS.name: 1},
 }
 
 
@@ -166,7 +180,7 @@ def test_what_cannot_be_seen_at_all_is_noted(broker, tmp_path):
 
 def test_records_can_be_described_but_not_read(broker, tmp_path):
     broker.allow([Acl("DESCRIBE", "TOPIC", "*")])
-    for kind in ("log_scan", "log_topic"):
+    for kind in ("log_scan", "log_topic", "audit_topic"):
         with pytest.raises(ConfigError, match="the user needs Read on the topic"):
             read(SOURCES[kind], broker.access(), Lake(tmp_path / kind))
 
@@ -333,6 +347,7 @@ def test_the_doctor_is_content_with_the_listed_rights(broker):
     rows = kafka_probes.kafka_probe(broker.access(), list(SOURCES.values())).run()
     assert [(row.what, row.state) for row in rows] == [
         ("kafka", "ok"), ("source scan", "ok"), ("source fleet", "ok"), ("source state", "ok"),
+        ("source clients", "ok"),
     ]  # fmt: skip
 
 
@@ -342,3 +357,68 @@ def test_the_doctor_does_not_get_in_with_a_wrong_password(broker):
     assert [row.state for row in rows] == ["failed", "failed"]
     assert "refuses our credentials" in rows[0].remark
     assert rows[1].remark == "not tried: see kafka"
+
+
+WRITE = (Acl("WRITE", "TOPIC", "orders"), Acl("WRITE", "TOPIC", "acktrail-reports"))
+AUDITS = [
+    # case, what the user may write to, how the audit differs, what the audit then says
+    ("both topics", WRITE, {}, ""),
+    ("no right to the audit topic", WRITE[:1], {}, "takes no reports: .*authorization failed"),
+    ("no audit topic", WRITE, {"topic": "no-such-topic"}, "takes no reports: "),
+    ("wrong password", WRITE, {"sasl.password": "wrong"}, "the audit cluster: .*uthentication"),
+]
+
+
+@pytest.mark.parametrize("case", AUDITS, ids=[case[0] for case in AUDITS])
+def test_an_audited_application_goes_on_whatever_it_may_write_to(broker, caplog, case):
+    """It takes the client's access; where that is wrong, one ERROR line is all that happens."""
+    _, rights, change, said = case
+    broker.allow(rights)
+    access = broker.access()
+    conf = {"bootstrap.servers": access.bootstrap_servers, **access.client}
+    conf |= {"sasl.password": PASSWORD, "log_level": 0}
+    audit = Audit(interval_s=0.5, close_s=1 if said else 30)
+    if "topic" in change:
+        audit = Audit(interval_s=0.5, topic=change["topic"], conf={"message.timeout.ms": 2_000})
+    elif change:
+        audit = Audit(
+            bootstrap_servers=access.bootstrap_servers, interval_s=0.5, conf={**conf, **change}
+        )
+    heard = []
+    producer = AuditedProducer(conf, audit=audit)
+    for _ in range(100):
+        producer.produce("orders", b"x", on_delivery=lambda error, _: heard.append(error))
+    assert producer.flush(30) == 0
+    assert heard == [None] * 100
+    reporter = producer._audit._reporter
+    if said:
+        assert wait_until(lambda: bool(reporter.problems), 30)
+    producer.close()
+    own = [r for r in caplog.records if r.thread in (reporter._thread.ident, MAIN)]
+    texts = [record.getMessage() for record in own if record.name == "acktrail_client"]
+    assert len({text.partition(":")[0] for text in texts}) == len(texts)
+    # What the case before it could not report may arrive now.
+    made = [m for m in _reports(broker) if producer._audit.key.encode() in m]
+    assert bool(made) is not bool(said)
+    if said:
+        assert re.search(said, "\n".join(texts)), texts
+    else:
+        assert texts == []
+        assert {row.tier for m in made for row in decode_reports(m)} >= {Tier.SENT, Tier.ACKED}
+        assert PASSWORD.encode() not in b"".join(made)
+
+
+MAIN = threading.get_ident()
+
+
+def _reports(broker) -> list[bytes]:
+    """What is on the audit topic, by the open door."""
+    reader = Consumer(
+        {"bootstrap.servers": broker.direct, "group.id": "look", "enable.partition.eof": True}
+    )
+    reader.assign([TopicPartition("acktrail-reports", 0, 0)])
+    found = []
+    while (message := reader.poll(20)) is not None and message.error() is None:
+        found.append(message.value())
+    reader.close()
+    return found

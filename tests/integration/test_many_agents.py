@@ -51,7 +51,7 @@ def test_the_later_of_two_agents_on_one_source_waits_and_names_the_other(tmp_pat
     command = [sys.executable, "-m", "acktrail", "agent", "--config", config]
     agents, said = [], [tmp_path / "first.err", tmp_path / "second.err"]
     try:
-        written, until = 100, time.monotonic() + 90
+        written, until = 100, time.monotonic() + 240
         for path in said:
             with path.open("w") as err:
                 agents.append(subprocess.Popen(command, stderr=err))
@@ -65,7 +65,7 @@ def test_the_later_of_two_agents_on_one_source_waits_and_names_the_other(tmp_pat
     finally:
         for agent in agents:
             agent.terminate()
-        codes = [agent.wait(60) for agent in agents]
+        codes = [agent.wait(180) for agent in agents]
     assert codes == [0, 0]
     assert f"process {agents[0].pid}" in said[1].read_text()
     assert "Waiting until" not in said[0].read_text(), "the first goes on"

@@ -121,7 +121,7 @@ def test_a_day_of_rounds(spark, tmp_path, capsys):
         rounds.append({"seconds": tick.seconds, "cpu_s": after - before, "mb": megabytes})
         (tmp_path / "rounds.json").write_text(json.dumps(rounds))
     assert lake.read(RETRY_BUDGETS).num_rows == ROUNDS
-    assert "open  retry_budget_left" in capsys.readouterr().out
+    assert "open  page  pay retries" in capsys.readouterr().out
     if SOAK:
         tenth = ROUNDS // 10
         early, late = rounds[tenth : 2 * tenth], rounds[-tenth:]

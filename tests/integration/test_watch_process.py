@@ -72,7 +72,7 @@ def test_it_warns_beside_a_dead_source_and_sigterm_stops_it_clean(tmp_path):
         watch = subprocess.Popen(words, stdout=stdout, stderr=stderr)
     try:
         deadline = time.monotonic() + 300
-        while "open  retry_budget_left" not in out.read_text():
+        while "open  page  pay retries" not in out.read_text():
             assert watch.poll() is None, err.read_text()[-2000:]
             assert time.monotonic() < deadline
             producer.go_on()

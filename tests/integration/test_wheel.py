@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tarfile
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,44 @@ def test_what_needs_an_extra_says_which(
     assert result.returncode == 2, result.stderr
     assert f"pip install '{extra}'" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_an_installed_wheel_packs_itself_for_executors(host: Path, tmp_path: Path) -> None:
+    refused = said(host, "pack", "e.tar.gz", cwd=tmp_path)
+    assert (refused.returncode, "pip install 'acktrail[spark" in refused.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run([host / "pip", "install", *quiet, "pandas>=2.2,<3"], check=True, env=CLEAN)
+    packed = said(host, "pack", "e.tar.gz", cwd=tmp_path)
+    assert packed.returncode == 0, packed.stderr
+    elsewhere = tmp_path / "another host" / "environment"
+    with tarfile.open(tmp_path / "e.tar.gz") as archive:
+        archive.extractall(elsewhere, filter="data")
+    code = "import acktrail.lake, pipelines.environment, os; print(acktrail.__file__, os.__file__)"
+    asked = [elsewhere / "bin" / "python", "-c", code]
+    answer = subprocess.run(asked, cwd="/", env={}, capture_output=True, text=True, check=True)
+    assert answer.stdout.count(str(elsewhere)) == 2, "nothing is taken from this host's Python"
+
+
+def test_an_application_needs_confluent_kafka_alone(host: Path, tmp_path: Path) -> None:
+    pip = [host / "pip", "--quiet", "--disable-pip-version-check"]
+    sources = shutil.copytree(ROOT / "clients" / "python", tmp_path / "client")
+    build = [*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, sources]
+    subprocess.run(build, check=True, env=CLEAN)
+    (wheel,) = tmp_path.glob("acktrail_client-*.whl")
+    with zipfile.ZipFile(wheel) as content:
+        names = content.namelist()
+        (metadata,) = (name for name in names if name.endswith("METADATA"))
+        needs = [
+            line for line in content.read(metadata).decode().splitlines() if "Requires-D" in line
+        ]
+    assert needs == ["Requires-Dist: confluent-kafka>=2.16"]
+    assert "acktrail_client/py.typed" in names
+    subprocess.run([*pip, "install", "--no-deps", wheel], check=True, env=CLEAN)
+    code = (
+        "import sys, acktrail_client; "
+        "strange = {'numpy', 'acktrail', 'pyarrow', 'requests'} & set(sys.modules); "
+        "assert not strange, strange; "
+        "acktrail_client.AuditedProducer({'bootstrap.servers': '127.0.0.1:1', 'log_level': 0})"
+    )
+    subprocess.run([host / "python", "-c", code], check=True, env=CLEAN, timeout=60)

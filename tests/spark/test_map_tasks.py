@@ -13,14 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import cloudpickle
+from pyspark.serializers import CloudPickleSerializer
 
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.contracts.runs import RUNS
 from acktrail.contracts.silver import UNREAD_RECORDS
-from acktrail.errors import LakeBusy, LakeDamaged, SourceUnavailable
-from acktrail.lake import Change, Lake, Position, housekeeping
+from acktrail.errors import LakeDamaged, LakeInaccessible, Overtaken, SourceUnavailable
+from acktrail.lake import Change, Lake, Position, ReplaceAll, housekeeping
+from acktrail.lake.store import Store
 from acktrail.window import Window
-from pipelines import mapping, runner
+from pipelines import mapping, runner, writing
 from pipelines.job import Map, Read
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
@@ -140,30 +143,51 @@ def test_who_looks_while_another_commits_writes_nothing(lake, spark, monkeypatch
     lake.append(LOG_RECORDS, records(60, 3))
     other, looked = Lake(lake.uri), []
 
-    def added(table, since):
-        if not looked:
+    def look(table):
+        if table == LOG_RECORDS and not looked:
             looked.append(table)
             runner.run(EVEN, other, lambda: spark, NOW)
-        return Lake.added(lake, table, since)
+        return Lake.look(lake, table)
 
-    monkeypatch.setattr(lake, "added", added)
-    with pytest.raises(LakeBusy, match="another driver committed run 1 first"):
-        runner.run(EVEN, lake, lambda: spark, NOW)
+    monkeypatch.setattr(lake, "look", look)
+    assert runner.run(EVEN, lake, lambda: spark, NOW).nothing_new
     assert kept(lake) == list(range(0, 63, 2)), "no row is doubled"
 
 
-def test_who_comes_second_writes_nothing(lake, spark, monkeypatch):
+def test_who_comes_second_looks_again_and_finds_nothing_new(lake, spark, monkeypatch):
     runner.run(EVEN, lake, lambda: spark, NOW)
     lake.append(LOG_RECORDS, records(60, 3))
+    other = []
+
+    def be_overtaken(point: str) -> None:
+        if point == "before_commit" and not other:
+            other.append(Lake(lake.uri))
+            runner.run(EVEN, other[0], lambda: spark, NOW)
+
+    monkeypatch.setattr(runner, "crash_point", be_overtaken)
+    assert runner.run(EVEN, lake, lambda: spark, NOW).nothing_new
+    assert kept(lake) == list(range(0, 63, 2))
+    numbers = lake.read(RUNS, columns=["job", "run"]).column("run").to_pylist()
+    assert sorted(numbers) == [0, 1], "each run is recorded once"
+
+
+def test_who_always_comes_second_gives_up_and_has_written_nothing(lake, spark, monkeypatch):
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    lake.append(LOG_RECORDS, records(60, 3))
+    runs = iter(range(100))
 
     def be_overtaken(point: str) -> None:
         if point == "before_commit":
-            Lake(lake.uri).put(UNREAD_RECORDS, [], Change((Position("unread_records", 0, 1),)))
+            began = next(runs)
+            Lake(lake.uri).put(
+                UNREAD_RECORDS, [], Change((Position("unread_records", began, began + 1),))
+            )
 
     monkeypatch.setattr(runner, "crash_point", be_overtaken)
-    with pytest.raises(LakeBusy, match="another driver committed run 1 first"):
+    with pytest.raises(Overtaken, match=f"another driver committed run {runner.TRIES} first"):
         runner.run(EVEN, lake, lambda: spark, NOW)
     assert kept(lake) == list(range(0, 60, 2))
+    assert not runner.is_up_to_date(EVEN, lake)
 
 
 @pytest.fixture
@@ -180,21 +204,11 @@ def test_a_window_made_anew_while_files_are_put_together(in_two_files, spark, mo
 
     def put_together(point: str) -> None:
         if point == "before_commit":
-            found = lake.open(UNREAD_RECORDS)
-            done = housekeeping.optimize(lake, UNREAD_RECORDS, found, DAYS)
+            done = housekeeping.compact(lake, UNREAD_RECORDS, lake.files(UNREAD_RECORDS))
             assert done == {"files_added": 3, "files_removed": 6}
 
     monkeypatch.setattr(runner, "crash_point", put_together)
     assert runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY).rows_out == 12
-    assert kept(lake) == list(range(0, 72, 2))
-
-
-def test_files_put_together_while_a_window_is_made_anew(in_two_files, spark):
-    lake = in_two_files
-    looked_at = lake.open(UNREAD_RECORDS)
-    runner.run(EVEN, lake, lambda: spark, NOW, rebuild=DAY)
-    with pytest.raises(LakeBusy, match="a writer came between"):
-        housekeeping.optimize(lake, UNREAD_RECORDS, looked_at, DAYS)
     assert kept(lake) == list(range(0, 72, 2))
 
 
@@ -210,7 +224,7 @@ def test_a_broken_file_is_named(lake, spark):
 def test_a_place_that_takes_no_file_is_worth_another_try(lake, spark):
     lake.create(UNREAD_RECORDS)
     (Path(lake.path(UNREAD_RECORDS)) / "day=2026-01-29").touch()
-    with pytest.raises(SourceUnavailable, match="takes no file"):
+    with pytest.raises(SourceUnavailable, match="could not be written"):
         runner.run(EVEN, lake, lambda: spark, NOW)
     (Path(lake.path(UNREAD_RECORDS)) / "day=2026-01-29").unlink()
     assert runner.run(EVEN, lake, lambda: spark, NOW).rows_out == 30
@@ -220,9 +234,11 @@ def test_a_worker_that_dies_leaves_nothing_a_commit_names(lake, spark, tmp_path_
     """Killed after it has written files; the next run is a whole one, and upkeep removes them."""
     died = tmp_path_factory.mktemp("died") / "once"
 
+    table = Path(lake.path(UNREAD_RECORDS))
+
     def dying(batch: pa.RecordBatch) -> Read:
-        mapping.FILE_BYTES = 1  # in the worker: each batch becomes files at once
-        if not died.exists() and list(Path(lake.path(UNREAD_RECORDS)).rglob("*.parquet")):
+        writing.FILE_BYTES = 1  # in the worker: each batch becomes files at once
+        if not died.exists() and list(table.rglob("*.parquet")):
             died.touch()
             os.kill(os.getpid(), 9)
         return even(batch)
@@ -244,19 +260,18 @@ def test_a_worker_that_dies_leaves_nothing_a_commit_names(lake, spark, tmp_path_
 
 
 def test_much_is_written_in_several_files(lake, spark, monkeypatch):
-    monkeypatch.setattr(mapping, "FILE_BYTES", 1)
+    monkeypatch.setattr(writing, "FILE_BYTES", 1)
     task = mapping.Task(
         EVEN,
         runner.Options(),
-        lake.path(LOG_RECORDS),
-        lake.path(UNREAD_RECORDS),
-        {},
+        lake.at(LOG_RECORDS),
+        lake.at(UNREAD_RECORDS),
         None,
         [[mapping.File(*file) for file in lake.files(LOG_RECORDS).items()]],
     )
-    said = mapping.do(task, task.shares[0])
-    assert len(said["files"]) == len(lake.files(LOG_RECORDS))
-    assert said["dropped"] == {"odd": 30}
+    written, dropped = mapping.do(task, task.shares[0])
+    assert len(written) == len(lake.files(LOG_RECORDS))
+    assert dropped == {"odd": 30}
 
 
 @given(st.lists(st.builds(mapping.File, st.text(), st.just({})), min_size=1), st.integers(1, 20))
@@ -296,3 +311,31 @@ def test_no_file_no_task(tmp_path):
     lake = Lake(tmp_path)
     lake.create(LOG_RECORDS)
     assert runner.run(EVEN, lake, lambda: pytest.fail("a session was started"), NOW).nothing_new
+
+
+def test_a_place_that_cannot_be_a_directory_is_not_worth_another_try(tmp_path):
+    (tmp_path / "file").touch()
+    writer = writing.FileWriter(LOG_RECORDS, Store(str(tmp_path / "file" / "log_records")))
+    writer.add(records(0, 1).to_batches()[0])
+    with pytest.raises(LakeInaccessible, match=f"{tmp_path / 'file'} is a file"):
+        writer.close()
+
+
+def test_no_secret_is_in_what_tasks_are_sent(tmp_path, spark, monkeypatch):
+    """Neither to those of a map nor to those that write a frame."""
+    sent: list[bytes] = []
+    dumps = CloudPickleSerializer.dumps
+
+    def keep(serializer: CloudPickleSerializer, task: object) -> bytes:
+        sent.append(dumps(serializer, task))
+        return sent[-1]
+
+    monkeypatch.setattr(CloudPickleSerializer, "dumps", keep)
+    lake = Lake(tmp_path, {"aws_secret_access_key": "not-for-tasks", "region": "for-tasks"})
+    lake.append(LOG_RECORDS, records(0, 3))
+    runner.run(EVEN, lake, lambda: spark, NOW)
+    frame = spark.createDataFrame(lake.read(UNREAD_RECORDS))
+    assert writing.write_frame(lake, UNREAD_RECORDS, frame, ReplaceAll()).rows == 2
+    tasks = [task for task in sent if b"for-tasks" in task]
+    assert len(tasks) == 2
+    assert not [task for task in tasks if b"not-for-tasks" in task]

@@ -24,7 +24,7 @@ from acktrail.contracts.silver import AUDIT_BLOCKS, UNREAD_RECORDS
 from acktrail.lake import Lake
 from acktrail.window import Window
 from pipelines import runner
-from pipelines.audit_jobs import BOOKS
+from pipelines.audit_jobs import AUDIT_JOBS
 from pipelines.job import Fold, Map, Read
 from tests.worlds import former_lake
 
@@ -104,7 +104,7 @@ def test_duckdb_and_polars_read_named_fields(
 ) -> None:
     """Parts and findings, one of them written by Spark and one by the migration."""
     lake = former_lake.unpacked(tmp_path)
-    for job in BOOKS:
+    for job in AUDIT_JOBS:
         if job.output in former_lake.TABLES:
             window = Window(NOW, NOW + timedelta(days=1)) if job.output == AUDIT_BLOCKS else None
             runner.run(job, lake, lambda: spark, NOW, rebuild=window)

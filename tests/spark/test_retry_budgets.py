@@ -8,14 +8,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from acktrail.audit.wire import Report, row_of_report
+from acktrail.contracts import Table
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
 from acktrail.lake import Lake
+from acktrail.lake.rows import Rows
 from acktrail.window import day_of, hour_of
 from pipelines import runner
-from pipelines.gold.retry_budgets import JOB, chains_concerned
+from pipelines.gold.budgets_touched import chains_concerned
+from pipelines.gold.retry_budgets import JOB
 from pipelines.job import Evidence, Options
 from tests.unit.retries.audited import Message, seen, verifiable
 from tests.unit.retries.retry_lines import NOON
@@ -135,13 +138,7 @@ TABLES = {t.name: t for t in JOB.inputs}
 def add(lake: Lake, spark, batch: dict[str, list[dict]]) -> None:
     for name, records in batch.items():
         table = TABLES[name]
-        if not records:
-            continue
-        if table.writer == "spark":
-            frame = spark.createDataFrame(rows(table, records))
-            writer = frame.write.format("delta").mode("append").partitionBy(*table.partition)
-            writer.save(lake.path(table))
-        else:
+        if records:
             lake.append(table, rows(table, records))
 
 
@@ -243,11 +240,16 @@ def test_when_the_error_counter_is_believed(spark, tmp_path):
     assert ended == {"fine": "recovered", "two": None, "fell": None, "closed": "ended_unknown"}
 
 
+def rows_in(lake: Lake, table: Table) -> Rows:
+    seen = lake.look(table)
+    assert seen is not None
+    return Rows(table, lake.at(table), seen)
+
+
 def test_metrics_without_chains_touch_nothing(spark, tmp_path):
     lake = Lake(tmp_path)
     add(lake, spark, {CLIENT_METRICS.name: [sample("record-error-total", NOON, 5.0, 5.0)]})
-    frame = spark.read.format("delta").load(lake.path(CLIENT_METRICS))
-    evidence = Evidence({CLIENT_METRICS.name: frame}, {}, {}, None)
+    evidence = Evidence({CLIENT_METRICS.name: rows_in(lake, CLIENT_METRICS)}, {}, {}, None)
     assert chains_concerned(evidence) == frozenset()
 
 
@@ -298,7 +300,7 @@ def test_audits_without_chains_touch_nothing(spark, tmp_path):
     add(lake, spark, {AUDIT_REPORTS.name: reports})
     add(lake, spark, {PRODUCER_EVENTS.name: [retry(NOON - timedelta(days=1), MAX - 1, 1)]})
     run(lake, spark)
-    new = {AUDIT_REPORTS.name: spark.createDataFrame(rows(AUDIT_REPORTS, reports))}
-    output = spark.createDataFrame(lake.read(RETRY_BUDGETS))
+    new = {AUDIT_REPORTS.name: rows_in(lake, AUDIT_REPORTS)}
+    output = rows_in(lake, RETRY_BUDGETS)
     assert chains_concerned(Evidence(new, {}, {}, None)) == frozenset()
     assert chains_concerned(Evidence(new, {}, {}, output)) == frozenset()

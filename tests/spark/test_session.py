@@ -10,13 +10,14 @@ MEGABYTE = 2**20
 SESSIONS = """
 import signal, sys
 from pathlib import Path
-from pipelines import session
+from acktrail.settings.spark import SparkSettings
+from pipelines import session, spark_conf, spark_log
 ours = lambda *_: None
 signal.signal(signal.SIGINT, ours)
-session._QUICK += sys.argv[1]
-session.jvm_log = lambda: Path(sys.argv[2])
+spark_conf.QUICK += sys.argv[1]
+spark_log.jvm_log = lambda: Path(sys.argv[2])
 for number in sys.argv[3:]:
-    spark = session.build("local[1]")
+    spark = session.build(SparkSettings(master="local[1]"))
     print(spark.range(int(number)).count())
     assert signal.getsignal(signal.SIGINT) is ours, "^C is taken from a command that handles it"
     session.stop(spark)

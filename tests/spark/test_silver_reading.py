@@ -133,7 +133,8 @@ def silver(spark, tmp_path_factory):
     sessions = [HEARTBEAT, {**HEARTBEAT, "session": "s-2", "settings": legacy}]
     lake.append(AUDIT_REPORTS, rows(AUDIT_REPORTS, sessions))
     names = ("producer_events", "consumer_events", "broker_events", "unread_records")
-    names += ("client_configs", "client_metrics", "broker_metrics", "clients")
+    names += ("client_configs", "client_metrics", "broker_metrics")
+    names += ("client_sightings", "clients")
     jobs = jobs_named(names)
     counts = {
         j.name: runner.run(j, lake, lambda: spark, AT, Options(aliases=ALIASES)) for j in jobs

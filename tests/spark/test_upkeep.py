@@ -57,13 +57,13 @@ def test_what_a_job_has_not_read_stays_apart(lake, spark):
     for position in range(4, 7):
         append(lake, position, "2026-01-31")
     ran(lake, spark, producer)  # the other is late
-    done = upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)
+    done = upkeep.optimize(lake, LOG_RECORDS, JOBS)
     assert done == {"files_added": 1, "files_removed": 4, "log_entries_removed": 0}
     assert files(lake, LOG_RECORDS) == {"2026-01-30": 1, "2026-01-31": 3}
     late = ran(lake, spark, broker)
     assert (late.rebuilt, late.rows_in) == (False, 3)
     assert ran(lake, spark, producer).nothing_new
-    assert upkeep.settled(lake, LOG_RECORDS, JOBS) == ("2026-01-31",)
+    assert upkeep.settled(lake, LOG_RECORDS, JOBS) == lake.files(LOG_RECORDS).keys()
     assert lake.read(LOG_RECORDS).num_rows == 7
 
 
@@ -79,7 +79,22 @@ def test_what_is_written_while_it_is_looked_at_stays_apart(lake, spark, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(lake, "consumed", consumed)
-        upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)
+        upkeep.optimize(lake, LOG_RECORDS, JOBS)
+    late = ran(lake, spark, producer)
+    assert (late.rebuilt, late.rows_in) == (False, 1)
+
+
+def test_what_is_written_after_it_was_looked_at_stays_apart(lake, spark, monkeypatch):
+    producer, settled = READERS[0], upkeep.settled
+    ran(lake, spark, producer)
+
+    def then_an_agent_commits(*given):
+        found = settled(*given)
+        append(lake, 50, "2026-01-30")
+        return found
+
+    monkeypatch.setattr(upkeep, "settled", then_an_agent_commits)
+    assert upkeep.optimize(lake, LOG_RECORDS, JOBS)["files_removed"] == 4
     late = ran(lake, spark, producer)
     assert (late.rebuilt, late.rows_in) == (False, 1)
 
@@ -91,7 +106,7 @@ def test_a_table_that_tasks_write_is_put_together_by_hour(lake, spark):
         ran(lake, spark, producer)
     before = lake.read(PRODUCER_EVENTS)
     assert min(files(lake, PRODUCER_EVENTS).values()) > 1
-    upkeep.optimize(lambda: spark, lake, PRODUCER_EVENTS, JOBS)
+    upkeep.optimize(lake, PRODUCER_EVENTS, JOBS)
     assert files(lake, PRODUCER_EVENTS) == {"2026-01-31T07": 1, "2026-01-31T08": 1}
     order = [("record_key", "ascending")]
     assert lake.read(PRODUCER_EVENTS).sort_by(order) == before.sort_by(order)
@@ -100,23 +115,21 @@ def test_a_table_that_tasks_write_is_put_together_by_hour(lake, spark):
     assert ran(lake, spark, producer).rows_out == 1
 
 
-def test_a_table_that_spark_writes_is_put_together_by_spark(lake, spark):
-    lake.create(COVERAGE)
+def test_a_table_of_a_fold_is_compacted_like_any_other(lake):
     hours = ("2026-01-31T07", "2026-01-31T07", "it's")
     for number, hour in enumerate(hours):
         row = dict.fromkeys(("cluster", "source", "kind"), "c") | {"hour": hour, "rows": number}
-        told = spark.createDataFrame(rows(COVERAGE, [row | {"subject": str(number)}]))
-        told.write.format("delta").mode("append").save(lake.path(COVERAGE))
-    done = upkeep.optimize(lambda: spark, lake, COVERAGE, JOBS)
+        lake.append(COVERAGE, rows(COVERAGE, [row | {"subject": str(number)}]))
+    done = upkeep.optimize(lake, COVERAGE, JOBS)
     assert done == {"files_added": 1, "files_removed": 2, "log_entries_removed": 0}
     assert set(files(lake, COVERAGE).values()) == {1}
     assert sorted(lake.read(COVERAGE).column("subject").to_pylist()) == ["0", "1", "2"]
 
 
-def test_nothing_to_do_starts_no_session(tmp_path):
+def test_nothing_to_do_changes_nothing(tmp_path):
     none = Lake(tmp_path)
     for table in (LOG_RECORDS, BROKER_EVENTS, COVERAGE, RUNS):
-        assert upkeep.optimize(lambda: pytest.fail("a session"), none, table, JOBS) == {
+        assert upkeep.optimize(none, table, JOBS) == {
             "files_added": 0,
             "files_removed": 0,
             "log_entries_removed": 0,
@@ -135,12 +148,12 @@ def test_a_log_keeps_what_a_job_asks_for(lake, spark, monkeypatch):
     ran(lake, spark, producer)
     assert upkeep.needed(lake, LOG_RECORDS, JOBS) == late
     assert upkeep.needed(lake, PRODUCER_EVENTS, JOBS) == lake.version(PRODUCER_EVENTS)
-    assert upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)["log_entries_removed"] == 0
+    assert upkeep.optimize(lake, LOG_RECORDS, JOBS)["log_entries_removed"] == 0
     read = ran(lake, spark, broker)
     assert (read.rebuilt, read.rows_in) == (False, 70)
-    assert upkeep.optimize(lambda: spark, lake, LOG_RECORDS, JOBS)["log_entries_removed"] > 50
+    assert upkeep.optimize(lake, LOG_RECORDS, JOBS)["log_entries_removed"] > 50
     for table in (PRODUCER_EVENTS, BROKER_EVENTS):
-        upkeep.optimize(lambda: spark, lake, table, JOBS)
+        upkeep.optimize(lake, table, JOBS)
     assert ran(lake, spark, broker).nothing_new
     append(lake, 74, "2026-01-31")
     for job in READERS:
@@ -148,14 +161,13 @@ def test_a_log_keeps_what_a_job_asks_for(lake, spark, monkeypatch):
         assert (again.rebuilt, again.rows_in) == (False, 1)
 
 
-def test_spark_reads_and_writes_on_when_its_log_was_shortened(lake, spark, monkeypatch):
+def test_spark_reads_a_table_whose_log_was_shortened(lake, spark, monkeypatch):
     monkeypatch.setattr(housekeeping, "LOG_ENTRIES", 5)
     lake.create(COVERAGE)
 
     def write(number):
         row = dict.fromkeys(("cluster", "source", "kind"), "c") | {"hour": "h", "rows": number}
-        told = spark.createDataFrame(rows(COVERAGE, [row | {"subject": str(number)}]))
-        told.write.format("delta").mode("append").save(lake.path(COVERAGE))
+        lake.append(COVERAGE, rows(COVERAGE, [row | {"subject": str(number)}]))
 
     for number in range(45):
         write(number)
@@ -172,7 +184,7 @@ def test_a_watch_keeps_its_lake_every_hour_and_survives_what_it_cannot(lake, spa
     for position in range(4, 7):
         append(lake, position, "2026-01-30")
         ran(lake, spark, producer)
-    step = UpkeepStep(lake, lambda: spark, [producer])
+    step = UpkeepStep(lake, [producer])
     assert not step(NOW), "no warning waits for it in the first round"
     assert not step(NOW + timedelta(minutes=59))
     (broken,) = Path(lake.path(RUNS)).rglob("00000000000000000003.json")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-import pwd
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from acktrail.lake.directory_access import user_name
 from acktrail.operate.probes.row import FAILED, OK, WARNING, Clock, Probe, Row, counted
 from acktrail.settings.sources import LogFilesSource, VerifiableSource
 
@@ -30,10 +30,11 @@ def _look(what: str, settings: LogFilesSource | VerifiableSource) -> list[Row | 
     found = expand(settings.paths, rotated)
     closed = [path for path in found if not os.access(path, os.R_OK, effective_ids=True)]
     if closed:
-        owner = _user(os.stat(closed[0]).st_uid)
+        owner = user_name(os.stat(closed[0]).st_uid)
         remark = (
-            f"{len(closed)} of {len(found)} files cannot be read by user {_user(os.geteuid())}, "
-            f"for example {closed[0]} (owner {owner}). Add it to the group of the files."
+            f"{len(closed)} of {len(found)} files cannot be read by user "
+            f"{user_name(os.geteuid())}, for example {closed[0]} (owner {owner}). "
+            "Add it to the group of the files."
         )
         return [Row(what, FAILED, remark)]
     unmatched = [p for p in settings.paths if not expand([p], rotated)]
@@ -55,7 +56,9 @@ def _why_nothing(pattern: str) -> str:
         if glob.has_magic(part):
             break
         if not os.access(place, os.X_OK, effective_ids=True):
-            return f"{pattern} matches no file: user {_user(os.geteuid())} may not enter {place}."
+            return (
+                f"{pattern} matches no file: user {user_name(os.geteuid())} may not enter {place}."
+            )
         if not (place / part).is_dir():
             return f"{pattern} matches no file: there is no directory {place / part}."
         place /= part
@@ -116,10 +119,3 @@ def _last_lines(path: str) -> list[str]:
     with open(path, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
         return file.read().decode("utf-8", "replace").splitlines()
-
-
-def _user(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

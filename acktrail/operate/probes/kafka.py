@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any
 from acktrail.errors import AcktrailError, ConfigError
 from acktrail.operate.probes.row import FAILED, OK, WARNING, Clock, Probe, Row, counted, failed
 from acktrail.settings.model import KafkaSettings
-from acktrail.settings.sources import ClusterStateSource, LogScanSource, LogTopicSource
+from acktrail.settings.sources import (
+    AuditTopicSource,
+    ClusterStateSource,
+    LogScanSource,
+    LogTopicSource,
+)
 
 if TYPE_CHECKING:
     from ingest.kafka.cluster_view import ClusterView, PartitionState
 
-KafkaSource = ClusterStateSource | LogScanSource | LogTopicSource
-KINDS = ("cluster_state", "log_scan", "log_topic")
+KafkaSource = AuditTopicSource | ClusterStateSource | LogScanSource | LogTopicSource
+KINDS = ("audit_topic", "cluster_state", "log_scan", "log_topic")
 TIMEOUT_S = 4.0
 _LIMIT_S = 9.0
 _SOME = 5

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from acktrail.errors import LakeInaccessible
 from acktrail.lake import Lake
-from acktrail.lake.access import access_error
-from acktrail.lake.data_files import files_below
+from acktrail.lake.directory_access import access_error
+from acktrail.lake.safe_commits import require_safe_commits
+from acktrail.lake.store_errors import store_error
 from acktrail.operate.probes.row import OK, WARNING, Clock, Probe, Row, counted
 
 _LITTLE = 1024**3
@@ -26,11 +27,12 @@ def _look(lake: Lake) -> list[Row | Clock]:
     from acktrail.lake.housekeeping import sizes
 
     _write_and_remove(lake)
+    asked = require_safe_commits(lake.store)
     held = [size for size in sizes(lake) if size.version is not None]
     rows = sum(size.rows for size in held)
     found = f"{lake.uri}: writable, {counted(len(held), 'table')}, {counted(rows, 'row')}"
-    if "://" in lake.uri:
-        return [Row("lake", OK, found)]
+    if lake.store.is_remote:
+        return [Row("lake", OK, f"{found}; conditional writes tried" if asked else found)]
     free = shutil.disk_usage(_nearest_directory(Path(lake.uri))).free
     if free < _LITTLE:
         remark = f"{found}; only {free // 2**20} MiB free on its disk: make room"
@@ -41,16 +43,15 @@ def _look(lake: Lake) -> list[Row | Clock]:
 def _write_and_remove(lake: Lake) -> None:
     """A probe file, written and removed; directories made for it are removed too."""
     name = f".acktrail-doctor-{secrets.token_hex(8)}"
-    made = [] if "://" in lake.uri else _missing_directories(Path(lake.uri))
+    made = [] if lake.store.is_remote else _missing_directories(Path(lake.uri))
+    why = store_error if lake.store.is_remote else access_error
     try:
-        if "://" not in lake.uri:
-            Path(lake.uri).mkdir(parents=True, exist_ok=True)
-        place = files_below(lake.uri, lake.storage_options)
-        with place.open_output_stream(name) as stream:
+        lake.store.make_directory()
+        with lake.store.files().open_output_stream(name) as stream:
             stream.write(b"acktrail doctor: this file may be removed\n")
-        place.delete_file(name)
+        lake.store.delete([name])
     except OSError as error:
-        raise access_error(lake.uri, error) or LakeInaccessible(
+        raise why(lake.uri, error) or LakeInaccessible(
             f"{lake.uri} cannot be written: {error.strerror or error}. Name another lake with "
             "--lake or `lake.uri`."
         ) from error

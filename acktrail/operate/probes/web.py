@@ -1,4 +1,4 @@
-"""Servers asked over HTTP: Prometheus, scrape targets, Alertmanager, the webhook."""
+"""Servers asked over HTTP: Prometheus, scrape targets, Alertmanager, other receivers."""
 
 from __future__ import annotations
 
@@ -95,10 +95,23 @@ def receiver_probes(settings: AlertSettings) -> list[Probe]:
         Probe(f"alertmanager {url}", lambda url=url: _alertmanager(url, settings))  # type: ignore[misc]
         for url in settings.alertmanager_urls
     ]
-    if settings.webhook_url:
-        probes.append(Probe("webhook", lambda: _webhook(settings.webhook_url or "")))
+    teams = settings.teams_url.get_secret_value() if settings.teams_url else None
+    asked = {
+        "webhook": ("webhook_url", settings.webhook_url),
+        "slack": ("slack_url", settings.slack_url if settings.slack_token else None),
+        "teams": ("teams_url", teams),
+        "pagerduty": ("pagerduty_url", settings.pagerduty_url if settings.pagerduty_key else None),
+    }
+    probes += [
+        Probe(name, lambda name=name, key=key, url=url: _reached(name, key, url))  # type: ignore[misc]
+        for name, (key, url) in asked.items()
+        if url
+    ]
     if not probes:
-        said = "no receiver: alerts stay in the outbox. Set `alerts.alertmanager_urls` or webhook"
+        said = (
+            "no receiver: alerts stay in the outbox. Set `alerts.alertmanager_urls`, a webhook, "
+            "Slack, Teams or PagerDuty"
+        )
         probes.append(Probe("alerts", lambda: [Row("alerts", WARNING, said)]))
     return probes
 
@@ -134,7 +147,7 @@ def _alertmanager(url: str, settings: AlertSettings) -> list[Row | Clock]:
     return [Row(what, OK, f"version {version}, cluster {state}"), *clocks]
 
 
-def _webhook(url: str) -> list[Row | Clock]:
+def _reached(name: str, key: str, url: str) -> list[Row | Clock]:
     """A connection, with TLS where it is asked for; not a byte of HTTP, so nobody is alerted."""
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -146,6 +159,6 @@ def _webhook(url: str) -> list[Row | Clock]:
     except OSError as error:
         raise SourceUnavailable(
             f"{host}:{port} cannot be reached: {error.strerror or error}. Check "
-            "`alerts.webhook_url`, and that the receiver runs."
+            f"`alerts.{key}`, and that the receiver runs."
         ) from None
-    return [Row("webhook", OK, f"{host}:{port} is reachable; `acktrail alerts test` sends one")]
+    return [Row(name, OK, f"{host}:{port} is reachable; `acktrail alerts test` sends one")]

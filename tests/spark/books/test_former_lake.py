@@ -15,7 +15,7 @@ from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_EVENTS
 from acktrail.contracts.silver import AUDIT_BLOCKS
 from acktrail.contracts.vocabulary import Tier
 from pipelines import runner
-from pipelines.audit_jobs import BOOKS
+from pipelines.audit_jobs import AUDIT_JOBS
 from pipelines.runner import RunCounts
 from tests.spark.books.test_books import ALL
 from tests.worlds import former_lake
@@ -30,13 +30,18 @@ AS_OF = datetime(2026, 6, 1, 8, tzinfo=UTC)
 
 
 def run(lake: Lake, spark: SparkSession) -> dict[str, RunCounts]:
-    chosen = [job for job in BOOKS if job.name in ALL]
+    chosen = [job for job in AUDIT_JOBS if job.name in ALL]
     return {job.name: runner.run(job, lake, lambda: spark, AS_OF) for job in chosen}
 
 
 def of(lake: Lake, table, session: str) -> list[dict]:
     found = lake.read(table, pc.field("session") == session)
     return found.sort_by([(name, "ascending") for name in table.grain]).to_pylist()
+
+
+def _of_orders(losses: list[dict]) -> list[dict]:
+    orders = [row for row in losses if row["topic"] == "orders"]
+    return [{k: v for k, v in row.items() if k != "because"} for row in orders]
 
 
 def test_the_jobs_migrate_and_go_on_where_they_were(spark: SparkSession, tmp_path: Path) -> None:
@@ -69,15 +74,15 @@ def test_the_jobs_migrate_and_go_on_where_they_were(spark: SparkSession, tmp_pat
     for table in (AUDIT_BLOCKS, DELIVERY_LEDGER):
         assert of(lake, table, "old-session") == kept[table.name], table.name
     now, then = answers_now(lake), answers_then()
-    orders = [row for row in then["losses"] if row["topic"] == "orders"]
-    assert [row for row in now["losses"] if row["topic"] == "orders"] == orders
+    # All incidents are written again, in today's words.
+    assert _of_orders(now["losses"]) == _of_orders(then["losses"])
     lost = [e for e in of(lake, LOSS_EVENTS, "new-session") if e["state"] == "lost_after_ack"]
-    assert [(e["first_seq"], e["last_seq"]) for e in lost] == [(4, 4)]
+    assert not lost, "that version kept no receipts: what is judged again needs another scan"
 
 
 def test_a_job_alone_migrates_what_it_reads(spark: SparkSession, tmp_path: Path) -> None:
     lake = former_lake.unpacked(tmp_path)
-    (job,) = (job for job in BOOKS if job.name == "loss_events")
+    (job,) = (job for job in AUDIT_JOBS if job.name == "loss_events")
     assert runner.run(job, lake, lambda: spark, AS_OF).migrated == ("delivery_ledger",)
     assert answers_now(lake) == answers_then()
     assert lake.outdated(AUDIT_BLOCKS) == ["parts"]

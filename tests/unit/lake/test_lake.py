@@ -16,10 +16,9 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acktrail.contracts.arrow import rows, schema
+from acktrail.contracts.arrow import rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.contracts.runs import ALERTS
-from acktrail.contracts.silver import CLIENT_METRICS
 from acktrail.errors import ContractError, LakeDamaged, PositionConflict, UnsupportedTable
 from acktrail.lake import Lake, Position
 
@@ -174,11 +173,6 @@ def test_a_word_outside_the_closed_list_is_refused(tmp_path: Path) -> None:
     }  # fmt: skip
     with pytest.raises(ContractError, match=r"dreadful.*is not one of warn, fail"):
         Lake(tmp_path).append(ALERTS, rows(ALERTS, [alert]))
-
-
-def test_a_table_that_spark_writes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ContractError, match="written by Spark alone"):
-        Lake(tmp_path).append(CLIENT_METRICS, schema(CLIENT_METRICS).empty_table())
 
 
 def test_names_from_data_never_become_paths(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from acktrail.contracts import TABLES
 from acktrail.contracts.arrow import schema
@@ -71,9 +71,8 @@ def test_a_migration_changes_the_form_of_rows_and_nothing_else(lake):
         after = raw_rows(lake, table)
         assert len(before) == len(after) > 0
         for old, new in zip(before, after, strict=True):
-            assert {n: v for n, v in old.items() if n != column} == {
-                n: v for n, v in new.items() if n != column
-            }
+            grown = dict.fromkeys(new.keys() - old.keys())
+            assert {**grown, **old, column: None} == {**new, column: None}
             assert CONVERTERS[table.name][column](old[column]) == new[column]
         assert lake.position(table, table.name) == position
         assert lake.note(table, table.name).consumed == note.consumed
@@ -87,6 +86,30 @@ def test_a_migration_changes_the_form_of_rows_and_nothing_else(lake):
         assert lake.unread(table, version) is None
         assert not migrate(lake, table), "a second time there is nothing to do"
     assert answers_now(lake) == answers_then()
+
+
+def test_structs_that_grew_fields_are_migrated_too(lake, tmp_path):
+    migrate(lake, AUDIT_BLOCKS)
+    order = [(name, "ascending") for name in AUDIT_BLOCKS.grain]
+    now = lake.read(AUDIT_BLOCKS).sort_by(order)
+    had = now.schema.field("parts").type.value_type.fields[:-2]
+    shorter = pa.list_(pa.struct(had))
+    grown = ("after_ms", "received_ms")
+    rows = [
+        [{name: value for name, value in part.items() if name not in grown} for part in parts]
+        for parts in now.column("parts").to_pylist()
+    ]
+    at = now.column_names.index("parts")
+    former = now.set_column(at, pa.field("parts", shorter), pa.array(rows, shorter))
+    other = Lake(tmp_path / "other")
+    write_deltalake(other.path(AUDIT_BLOCKS), former, partition_by=list(AUDIT_BLOCKS.partition))
+    with pytest.raises(ContractError, match="earlier acktrail"):
+        other.read(AUDIT_BLOCKS, columns=["parts"])
+    assert migrate(other, AUDIT_BLOCKS)
+    assert other.read(AUDIT_BLOCKS).sort_by(order).column("parts").to_pylist() == [
+        [{**part, **dict.fromkeys(grown)} for part in parts] for parts in rows
+    ]
+    assert not migrate(other, AUDIT_BLOCKS)
 
 
 def test_the_fields_of_a_finding_and_of_a_part(lake):

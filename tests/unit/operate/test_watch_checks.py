@@ -61,7 +61,7 @@ def test_a_source_that_is_down_alerts_and_changes_nothing_for_other_checks(lake,
     checks = CheckStep(lake, AlertSettings(), [RETRY_BUDGETS, SOURCE_STATES], lambda: now)
     assert checks(NOON + timedelta(seconds=20))
     said = capsys.readouterr().out
-    assert "open  every_source_up" in said
+    assert "open  page  Source dead" in said
     assert "Source dead (prometheus) is failing since" in said
     now = NOON + timedelta(seconds=80)
     checks(NOON + timedelta(seconds=45))

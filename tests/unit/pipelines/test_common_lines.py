@@ -14,8 +14,8 @@ from acktrail.aliases import Aliases
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.silver import PRODUCER_EVENTS
 from acktrail.logs.event import Event
+from acktrail.logs.event_rows import Origin, producer_row
 from acktrail.logs.reader import read_record
-from acktrail.logs.rows import Origin, producer_row
 from pipelines.silver.common_lines import read_common
 
 OUT = pa.schema([pa.field(f.name, f.type) for f in schema(PRODUCER_EVENTS)])

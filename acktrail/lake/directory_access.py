@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 
 from acktrail.errors import AcktrailError, LakeInaccessible, SourceUnavailable
+from acktrail.lake.store import is_remote
 
 _NUMBER = re.compile(r"(?:os error |code: |errno )(\d+)", re.IGNORECASE)
 _OTHER = "You can also name another lake with --lake or `lake.uri`."
@@ -20,7 +21,7 @@ _OTHER = "You can also name another lake with --lake or `lake.uri`."
 
 def access_error(path: str, error: Exception) -> AcktrailError | None:
     """Our error where the operating system refused *path*; None for any other *error*."""
-    if "://" in path:
+    if is_remote(path):
         return None
     number = _number(error)
     if number in (errno.EACCES, errno.EPERM):
@@ -50,7 +51,7 @@ def _number(error: Exception) -> int | None:
 
 def _refused(path: Path) -> str:
     """Which directory on the way refuses this user, and what it would take."""
-    user = _user(os.geteuid())
+    user = user_name(os.geteuid())
     blocked, right = path, "use"
     for place in _existing(path):
         blocked = place
@@ -89,10 +90,11 @@ def _owner(path: Path) -> str:
         about = path.stat()
     except OSError:
         return "owner not visible"
-    return f"owner {_user(about.st_uid)}, mode {stat.filemode(about.st_mode)}"
+    return f"owner {user_name(about.st_uid)}, mode {stat.filemode(about.st_mode)}"
 
 
-def _user(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """The name of a user, or the number where it has none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
