@@ -70,7 +70,7 @@ class HttpAccess:
         return session
 
     def headers(self) -> dict[str, str]:
-        """The headers of the next request; a token file is read anew each time."""
+        """The headers of the next request; a token file is read again each time."""
         token = self.bearer_token
         if self.bearer_token_file:
             try:

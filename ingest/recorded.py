@@ -25,6 +25,11 @@ def plain_name(path: Path) -> str:
     return path.name.removesuffix(".gz")
 
 
+def plain_path(path: Path, directory: Path) -> str:
+    """The file's path below *directory* before it was compressed."""
+    return path.relative_to(directory).with_name(plain_name(path)).as_posix()
+
+
 def content(path: Path) -> bytes:
     """All bytes, decompressed, up to the last line end: a torn line is no line."""
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

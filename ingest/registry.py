@@ -21,9 +21,10 @@ BUILDERS: dict[str, str] = {
     "log_scan": "ingest.sources.log_scan",
     "cluster_state": "ingest.sources.cluster_state",
     "log_topic": "ingest.sources.log_topic",
+    "audit_topic": "ingest.sources.audit_topic",
 }
 
-NATIVE = ("log_scan", "cluster_state", "log_topic")
+NATIVE = ("log_scan", "cluster_state", "log_topic", "audit_topic")
 """Kinds that call librdkafka: an agent runs each in a process of its own."""
 
 

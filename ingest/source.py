@@ -6,6 +6,7 @@ one Delta commit. After a crash the source is opened again and asks the lake whe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -28,6 +29,43 @@ class Batch:
     positions: tuple[Position, ...]
     received: int
     dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Flush:
+    """What the next commit to one table will hold."""
+
+    table: Table
+    since: float = 0.0
+    """When its first batch came."""
+    batches: list[Batch] = field(default_factory=list)
+    rows: list[pa.Table] = field(default_factory=list)
+    size: int = 0
+    received: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    _moves: dict[str, Position] = field(default_factory=dict)
+
+    def add(self, batch: Batch) -> None:
+        """One more batch; its positions go on where those before it ended."""
+        self.batches.append(batch)
+        if batch.rows.num_rows:
+            self.rows.append(batch.rows)
+            self.size += batch.rows.nbytes
+        self.received += batch.received
+        self.dropped.update(batch.dropped)
+        for move in batch.positions:
+            before = self._moves.get(move.app_id)
+            began = move.began if before is None else before.began
+            self._moves[move.app_id] = Position(move.app_id, began, move.reached)
+
+    @property
+    def positions(self) -> tuple[Position, ...]:
+        """From where the first batch began to where the last one ended."""
+        return tuple(self._moves.values())
+
+    def data(self) -> pa.Table:
+        """All rows."""
+        return pa.concat_tables(self.rows) if self.rows else self.batches[0].rows
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
-"""What an error told to a producer means: surely not written, or nobody knows.
+"""What an error told to a producer means for its *last* attempt, and for the message.
 
 A closed list: only an error that a broker gives before it appends, or that a client gives before
-it sends, means "not written". Everything else, what we do not know included, is indeterminate.
+it sends, means "not written" (`failed`). Everything else, what we do not know included, is
+indeterminate. An earlier attempt may have been written all the same, its answer lost: only an
+error that comes before the first send rules that out.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ _NOT_WRITTEN = frozenset(
         "PolicyViolationException",
         "RecordBatchTooLargeException",
         "RecordTooLargeException",
+        "RecordTooLargeException(client)",
         "SerializationException",
         "TimeoutException(buffer)",
         "TimeoutException(metadata)",
@@ -48,6 +51,19 @@ _NOT_WRITTEN = frozenset(
     }
 )
 
+_BEFORE_SENDING = frozenset(
+    {
+        # Thrown by KafkaProducer.send() itself.
+        "BufferExhaustedException",
+        "RecordTooLargeException(client)",
+        "SerializationException",
+        "TimeoutException(buffer)",
+        "TimeoutException(metadata)",
+        # librdkafka's own, from produce().
+        "_QUEUE_FULL",
+    }
+)
+
 # What KafkaProducer says in a TimeoutException, by the place that threw it. Only the first two are
 # thrown by send() itself, before anything is handed to the sender.
 _TIMEOUTS = (
@@ -65,6 +81,8 @@ def error_name(exception: str, message: str | None = None) -> str:
     *exception* may be a class with its package and the word `class` before it.
     """
     name = exception.removeprefix("class ").rpartition(".")[2].strip() or "unknown"
+    if name == "RecordTooLargeException" and "when serialized which is larger" in (message or ""):
+        return f"{name}(client)"
     if name == "TimeoutException":
         for sign, kind in _TIMEOUTS:
             if message and sign in message:
@@ -75,3 +93,8 @@ def error_name(exception: str, message: str | None = None) -> str:
 def tier_of_error(name: str) -> Tier:
     """`failed` where *name* surely means that nothing was written, else `indeterminate`."""
     return Tier.FAILED if name in _NOT_WRITTEN else Tier.INDETERMINATE
+
+
+def precedes_sending(name: str) -> bool:
+    """Whether *name* is an error that a client gives before it has sent anything."""
+    return name in _BEFORE_SENDING

@@ -30,7 +30,7 @@ LATE_MS = 10_000
 
 ACKED = frozenset({Tier.ACKED, Tier.ACKED_NO_OFFSET})
 FAILED = frozenset({Tier.FAILED, Tier.INDETERMINATE})
-OUTCOMES = frozenset(PRODUCER_TIERS) - {Tier.SENT}
+OUTCOMES = frozenset(PRODUCER_TIERS) - {Tier.SENT, Tier.COMMITTED}
 SESSION_TIERS = frozenset({*PRODUCER_TIERS, Tier.HEARTBEAT})
 """What is read of a session: the rest is reported by others than its producer."""
 
@@ -276,7 +276,7 @@ def key_of(report: Report) -> str:
 
 
 def _ranges(reports: Iterable[Report]) -> list[Range]:
-    """The ids of *reports*, as numbers of the session; what is no run list says nothing."""
+    """The ids of *reports*, as numbers of the session; what is not a run list is left out."""
     found = []
     for report in reports:
         try:

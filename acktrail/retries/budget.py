@@ -1,27 +1,28 @@
-"""The retry budgets of a client: its chains, when each ends, and why.
+"""The retry budgets of a client: its chains, when each ends and why, and the records at stake.
 
 A stored budget holds instants only. Its state at a time is `acktrail.retries.state.state_of`.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from acktrail.retries.audited_chains import Audits
-from acktrail.retries.chain_end import Ending
-from acktrail.retries.chain_endings import ending_of
-from acktrail.retries.chains import Chain, chains_of
+from acktrail.retries.chain_endings import endings_of, retried_batch
+from acktrail.retries.chains import Chain, Ending, chains_of
 from acktrail.retries.error_counter import CounterSample
 from acktrail.retries.exhaustion import UNKNOWN, exhaustion_of, finite_attempts
 from acktrail.retries.signs import (
     CONNECTION_FAILURE,
     QUEUE_TIME,
+    RETRY,
     RetrySettings,
     Sign,
+    epoch_ms,
 )
-from acktrail.retries.stakes import Stakes
 from acktrail.retries.state import ATTEMPTS
 
 _MOST_EVIDENCE = 20
@@ -73,8 +74,8 @@ def budgets_of(
     everything = list(signs)
     audits = audits or Audits()
     chains = chains_of(everything, known)
-    endings = ending_of(chains, everything, known, errors, audits)
-    stakes = Stakes(everything, audits, retried)
+    endings = endings_of(chains, everything, known, errors, audits)
+    stakes = _Stakes(everything, audits, retried)
     numbers: dict[tuple[str, int, datetime], int] = {}
     found = []
     for chain, ending in zip(chains, endings, strict=True):
@@ -111,7 +112,7 @@ def _budget(
         node=_node(chain),
         records_at_stake=records_at_stake,
         ended_at=None if ending is None else ending.at,
-        ended_by=None if ending is None else ending.by,
+        ended_by=None if ending is None or ending.by is None else ending.by.value,
         because=_because(chain, ends.by, ending),
         evidence=_evidence(chain, ending),
         unknown=ends.unknown,
@@ -168,3 +169,43 @@ def _burning(chain: Chain, by: str) -> str:
 def _retried(count: int, seconds: float) -> str:
     retries = "1 retry" if count == 1 else f"{count} retries"
     return f"{retries} so far" if seconds < 1 else f"{retries} in {seconds:.0f} s"
+
+
+class _Stakes:
+    """How many records a chain puts at stake, where audits, lines or metrics show it."""
+
+    def __init__(
+        self, signs: Iterable[Sign], audits: Audits, retried: Sequence[CounterSample]
+    ) -> None:
+        self._lines = sorted(s.at for s in signs if s.kind == RETRY)
+        self._audits = audits
+        self._retried = sorted(retried, key=lambda r: (r.at, r.key))
+        self._ats = [r.at for r in self._retried]
+
+    def of(self, chain: Chain) -> int | None:
+        """Records in doubt: as the audits said then, as printed, else as retried on average."""
+        batch = retried_batch(chain)
+        last_ms = epoch_ms(chain.last.at)
+        audited = None if batch is None else self._audits.in_doubt(batch, last_ms)
+        if audited is not None:
+            return audited
+        printed = [s.records for s in chain.signs if s.records is not None]
+        return max(printed) if printed else self._mean_batch(chain)
+
+    def _mean_batch(self, chain: Chain) -> int | None:
+        """Records retried in the samples that hold the chain's lines, per line printed in them.
+
+        record-retry-total counts the records of a batch again with each retry, and each retry
+        prints one line: so the ratio is the size of a batch.
+        """
+        if chain.first.kind != RETRY:
+            return None
+        start = bisect_left(self._ats, chain.first.at)
+        stop = bisect_left(self._ats, chain.last.at) + 1
+        samples = self._retried[start:stop]
+        records = sum(r.increase for r in samples)
+        if not samples or records <= 0:
+            return None
+        begun = bisect_right(self._lines, min(r.since for r in samples))
+        ended = bisect_right(self._lines, samples[-1].at)
+        return max(1, round(records / max(1, ended - begun)))

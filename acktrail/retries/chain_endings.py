@@ -1,8 +1,8 @@
-"""How a chain ended, on evidence only: recovered, exhausted, or its client was started anew.
+"""How chains ended, on evidence only: recovered, exhausted, or the client was restarted.
 
-The client prints nothing when a batch succeeds after all, and nothing when it gives up. So an end
-is said only where an exception line, the error counter or an audit speaks; else it stays open and
-is "ended, unknown" to whoever asks after its time.
+The client prints nothing when a batch succeeds after all, and nothing when it gives up. So a chain
+has an ending only where an exception line, the error counter or an audit proves it. Without one it
+stays open, and its state after its time is "ended, unknown".
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from acktrail.retries.audited_chains import Audits, Retried
-from acktrail.retries.chain_end import EXHAUSTED, RECOVERED, Ending
-from acktrail.retries.chains import Chain
-from acktrail.retries.client_shutdown import ClientEnds
+from acktrail.retries.chains import Chain, Ending
+from acktrail.retries.client_shutdown import ClientShutdowns
 from acktrail.retries.error_counter import CounterSample, ErrorCounter
 from acktrail.retries.exhaustion import (
     Interval,
@@ -38,9 +37,10 @@ from acktrail.retries.signs import (
     epoch_ms,
     milliseconds,
 )
+from acktrail.retries.state import BudgetState
 
 
-def ending_of(
+def endings_of(
     chains: Sequence[Chain],
     signs: Iterable[Sign],
     known: Sequence[RetrySettings],
@@ -65,15 +65,16 @@ def ending_of(
             endings[number] = audited
     unpaired = unpaired_lines(everything)
     seen = by_unpaired_lines(among, unpaired, endings)
-    client = ClientEnds(everything, known)
+    shutdowns = ClientShutdowns(everything, known)
     failures = [s.at for s in (*(s for s in everything if s.kind in FAILURES), *unpaired)]
     counter = ErrorCounter(errors, [exhaustion_of(c).at for c in chains], failures)
     for number, chain in enumerate(chains):
         if number in endings:
             continue
-        found = client.end(chain) or _by_counter(chain, counter, client) or seen.get(number)
-        if found is not None:
-            endings[number] = found
+        ending = shutdowns.ending(chain) or _by_counter(chain, counter, shutdowns)
+        ending = ending or seen.get(number)
+        if ending is not None:
+            endings[number] = ending
     return [endings.get(number) for number in range(len(chains))]
 
 
@@ -104,26 +105,28 @@ def _by_audit(chain: Chain, audits: Audits) -> Ending | None:
     if fates.acked:
         fate = f"{fates.acked} records in flight at that time were acknowledged"
     what = f"audit: all {fate}"
-    return Ending(at, EXHAUSTED if fates.failed else RECOVERED, what, fates.evidence)
+    return Ending(
+        at, BudgetState.EXHAUSTED if fates.failed else BudgetState.RECOVERED, what, fates.evidence
+    )
 
 
-def _by_counter(chain: Chain, counter: ErrorCounter, client: ClientEnds) -> Ending | None:
+def _by_counter(chain: Chain, counter: ErrorCounter, shutdowns: ClientShutdowns) -> Ending | None:
     """record-error-total across the end: unmoved is recovered; moved for no other: exhausted."""
     over = last_possible_end(chain)
     still = [] if over is None else counter.unmoved(chain.first.at, over)
     if still:
         until = max(e.at for e in still)
-        if client.hide(chain, until):
+        if shutdowns.may_hide_losses(chain, until):
             return None
         what = "record-error-total did not move until its time was over"
-        return Ending(until, RECOVERED, what, tuple(e.key for e in still))
+        return Ending(until, BudgetState.RECOVERED, what, tuple(e.key for e in still))
     moved = counter.moved_for(_given_up_within(chain))
-    if not moved or client.hide(chain, max(e.at for e in moved)):
+    if not moved or shutdowns.may_hide_losses(chain, max(e.at for e in moved)):
         return None
     lost = sum(e.increase for e in moved)
     return Ending(
         min(e.at for e in moved),
-        EXHAUSTED,
+        BudgetState.EXHAUSTED,
         f"record-error-total grew by {lost:.0f} when its time was over",
         tuple(e.key for e in moved[:5]),
     )

@@ -1,4 +1,4 @@
-"""Which retry lines belong to one batch: a chain.
+"""Which retry lines belong to one batch: a chain; and what an ending of one is.
 
 A line carries no batch id. Two laws of the client tell batches apart: the number of attempts left
 falls by exactly one with each retry of a batch, and a batch's later request has a higher
@@ -26,6 +26,7 @@ from acktrail.retries.signs import (
     milliseconds,
     settings_in_force,
 )
+from acktrail.retries.state import BudgetState
 
 _RECONNECTED = timedelta(seconds=12)
 """A connection is tried again after a second; one that gets no answer fails after ten."""
@@ -38,6 +39,19 @@ _ASKED_AGAIN = timedelta(seconds=45)
 
 
 _Place = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """When and how a chain ended, and what proves it.
+
+    Without *at* and *by* nothing is proven: then *because* is only what was seen of it.
+    """
+
+    at: datetime | None
+    by: BudgetState | None
+    because: str
+    evidence: tuple[str, ...]
 
 
 @dataclass
@@ -95,7 +109,7 @@ class Chain:
 def chains_of(signs: Iterable[Sign], known: Sequence[RetrySettings]) -> list[Chain]:
     """The chains of one client, by the time they opened. The order of *signs* does not matter."""
     given = list(signs)
-    distinct = {s.key: s for s in given if s.kind in OPENING_KINDS and not _at_bootstrap(s)}
+    distinct = {s.key: s for s in given if s.kind in OPENING_KINDS and not _is_bootstrap(s)}
     ordered = sorted(distinct.values(), key=_order)
     cancelled = {(s.origin, s.correlation_id): s for s in ordered if _is_cancelled(s)}
     everything: list[Chain] = []
@@ -104,9 +118,8 @@ def chains_of(signs: Iterable[Sign], known: Sequence[RetrySettings]) -> list[Cha
         here = [c for c in live.get(_place(sign), ()) if sign.at <= c.lives_until()]
         found = _belongs_to(sign, here)
         if found is None:
-            settings = settings_in_force(known, sign.at, sign.origin)
-            found = _opened(sign, settings, _split_parent(live, sign))
-            found.queued_since = _queued_since(sign, here)
+            found = _opened(sign, settings_in_force(known, sign.at, sign.origin), here)
+            found.parent = _split_parent(live, sign)
             found.cancelled = _cancelled(sign, cancelled)
             here.append(found)
             everything.append(found)
@@ -120,7 +133,7 @@ def chains_of(signs: Iterable[Sign], known: Sequence[RetrySettings]) -> list[Cha
     return everything
 
 
-def _at_bootstrap(sign: Sign) -> bool:
+def _is_bootstrap(sign: Sign) -> bool:
     """Brokers known by address only have negative ids; no batch ever waits for one."""
     return sign.kind == CONNECTION_FAILURE and sign.node is not None and sign.node < 0
 
@@ -191,8 +204,14 @@ def _can_have_skipped(chain: Chain, sign: Sign) -> bool:
     return quickest <= elapsed <= slowest
 
 
-def _opened(sign: Sign, settings: RetrySettings, parent: Chain | None) -> Chain:
-    chain = Chain(settings, [sign], sign.at, parent=parent)
+def _opened(sign: Sign, settings: RetrySettings, here: Sequence[Chain]) -> Chain:
+    """The chain that *sign* opens beside those that are alive *here*, on its partition.
+
+    At most five requests are in flight: batches behind those that still burn age in the queue.
+    """
+    chain = Chain(settings, [sign], quiet_at=sign.at)
+    burning = [c.queued_since or c.first.at for c in here if sign.at <= c.quiet_at]
+    chain.queued_since = min(burning, default=None)
     if sign.kind == RETRY and chain.retries is not None and sign.attempts_left is not None:
         chain.missed = max(0, chain.retries - sign.attempts_left - 1)
     return chain
@@ -207,20 +226,11 @@ def _is_cancelled(sign: Sign) -> bool:
 
 
 def _cancelled(sign: Sign, cancelled: Mapping[tuple[str, int | None], Sign]) -> Sign | None:
-    """The cancelled request that *sign* speaks of."""
+    """The cancelled request that *sign* is about."""
     found = cancelled.get((sign.origin, sign.correlation_id))
     if sign.kind != RETRY or found is None:
         return None
     return found if abs(sign.at - found.at) <= _PRINTING * 5 else None
-
-
-def _queued_since(sign: Sign, here: Sequence[Chain]) -> datetime | None:
-    """When the partition's other batches began to burn, if they still do.
-
-    At most five requests are in flight: the batches behind them age in the queue.
-    """
-    burning = [c.queued_since or c.first.at for c in here if sign.at <= c.quiet_at]
-    return min(burning, default=None)
 
 
 def _split_parent(live: dict[_Place, list[Chain]], sign: Sign) -> Chain | None:
@@ -242,7 +252,7 @@ def _due(chain: Chain, sign: Sign) -> datetime:
 
 
 def _keep_waiting(chains: Sequence[Chain], leaderless: Sequence[Sign]) -> None:
-    """A batch that has no broker to go to prints nothing: others speak of it.
+    """A batch that has no broker to go to prints nothing: other evidence shows it.
 
     Connection failures, where its own broker cannot be reached; and the cluster, where it says
     that the partition has no leader: then the client does not even try. A client that was only

@@ -1,4 +1,4 @@
-"""From the rows of one client and one hour to its budgets: the step between tables and rules."""
+"""From the rows of one client and one hour to its budgets: rows become what the rules take."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from acktrail.aliases import host_of
-from acktrail.audit.wire import Report, report_of_row
-from acktrail.contracts.vocabulary import Tier
 from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS
-from acktrail.logs.errors import retriable
+from acktrail.logs.kafka_errors import retriable
 from acktrail.retries.audited_chains import Audits
 from acktrail.retries.budget import Budget, budgets_of
+from acktrail.retries.client_sessions import is_audit_of, sessions_of
+from acktrail.retries.client_settings import listed, settings_known
 from acktrail.retries.error_counter import CounterSample
 from acktrail.retries.signs import (
     CONNECTION_FAILURE,
@@ -51,7 +50,7 @@ LEADERLESS_BUCKET_S: Final = 10
 
 @dataclass(frozen=True)
 class Leaders:
-    """What the cluster answered of the partitions with signs."""
+    """What the cluster reported about the partitions with signs."""
 
     known: Mapping[Place, int] = field(default_factory=dict)
     """Who led, in each five minutes."""
@@ -101,17 +100,17 @@ def budgets_of_hour(
     for row in tagged[EVENT]:
         by_host[row["host"] or ""].append(row)
     hosts = sorted({*by_host, *_hosts_of_queues(tagged[QUEUE], sorted(by_host))})
-    sessions = _sessions(tagged[AUDIT])
+    sessions = sessions_of(tagged[AUDIT])
     end = wanted.hour + timedelta(hours=1)
     found = []
     for host in hosts:
-        audited = [s for s in sessions if _is_audit_of(s, host, hosts, sessions)]
-        known = _settings(tagged[CONFIG], host, audited, _listed(wanted.client_id, inventory))
+        audited = [s for s in sessions if is_audit_of(s, host, hosts, sessions)]
+        known = settings_known(tagged[CONFIG], host, audited, listed(wanted.client_id, inventory))
         metrics = {
             tag: [r for r in tagged[tag] if _is_of(r, host, hosts, tagged[tag])]
             for tag in (ERRORS, RETRIES, QUEUE)
         }
-        signs = [_of_version(_sign(row, leaders.known), known) for row in by_host[host]]
+        signs = [_sign(row, leaders.known, known) for row in by_host[host]]
         signs += _leaderless(signs, wanted.cluster, leaders)
         signs += _queue_signs(metrics[QUEUE], known)
         budgets = budgets_of(
@@ -127,9 +126,7 @@ def budgets_of_hour(
 
 def _hosts_of_queues(queues: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> set[str]:
     """Where a client is known by its metrics alone, its target stands for the host."""
-    if len(hosts) == 1:
-        return set()
-    return {_measured_on(r) for r in queues} - set(hosts) if not hosts else set()
+    return set() if hosts else {_measured_on(r) for r in queues}
 
 
 def _is_of(
@@ -150,7 +147,16 @@ def _measured_on(row: Mapping[str, Any]) -> str:
     return row["host"] or host_of(row["instance"]) or ""
 
 
-def _sign(row: Mapping[str, Any], leaders: Mapping[Place, int]) -> Sign:
+def _sign(
+    row: Mapping[str, Any], leaders: Mapping[Place, int], known: Sequence[RetrySettings]
+) -> Sign:
+    """A row of `producer_events` as the rules take it.
+
+    Whether its error is retried is decided by the version that the client printed, where it did.
+    """
+    at, origin, error = row["at"].astimezone(UTC), row["origin"] or "", row["error"]
+    version = settings_in_force(known, at, origin).client_version
+    decided = row["retriable"] if version is None or error is None else retriable(error, version)
     node = row["node"]
     if node is None and row["kind"] in (RETRY, SPLIT_RETRY):
         bucket = int(row["at"].timestamp()) // LEADER_BUCKET_S
@@ -158,28 +164,20 @@ def _sign(row: Mapping[str, Any], leaders: Mapping[Place, int]) -> Sign:
     return Sign(
         key=row["key"],
         kind=row["kind"],
-        at=row["at"].astimezone(UTC),
+        at=at,
         topic=row["topic"] or "",
         partition=-1 if row["partition"] is None else row["partition"],
         correlation_id=row["correlation_id"],
         attempts_left=row["attempts_left"],
-        error=row["error"],
-        retriable=row["retriable"],
+        error=error,
+        retriable=decided,
         category=row["category"],
         node=node,
         records=row["records"],
         elapsed_ms=row["elapsed_ms"],
-        origin=row["origin"] or "",
+        origin=origin,
         detail=row.get("detail"),
     )
-
-
-def _of_version(sign: Sign, known: Sequence[RetrySettings]) -> Sign:
-    """The sign with what the client's version, where it printed one, does about the error."""
-    version = settings_in_force(known, sign.at, sign.origin).client_version
-    if version is None or sign.error is None:
-        return sign
-    return replace(sign, retriable=retriable(sign.error, version))
 
 
 def _leaderless(signs: Sequence[Sign], cluster: str, leaders: Leaders) -> list[Sign]:
@@ -212,59 +210,6 @@ def _sample(row: Mapping[str, Any]) -> CounterSample:
     return CounterSample(row["key"], since, at, row["value"] or 0.0, series, row.get("total"))
 
 
-@dataclass(frozen=True)
-class _Session:
-    """One audited producer instance: what it said of itself, and all its reports."""
-
-    name: str
-    host: str
-    settings: Mapping[str, str]
-    since: datetime
-    until: datetime
-    reports: Sequence[Report]
-
-
-def _sessions(rows: Iterable[Mapping[str, Any]]) -> list[_Session]:
-    """The sessions in *rows*; one without a heartbeat, or claimed by two producers, is nobody's."""
-    reports: dict[str, dict[tuple[Any, ...], Report]] = defaultdict(dict)
-    for row in rows:
-        report = report_of_row(row["report"])
-        place = (report.reporter, report.topic, report.partition, report.tier, report.block)
-        reports[report.session][*place, report.part, report.number] = report
-    found = []
-    for name, by_place in sorted(reports.items()):
-        given = [by_place[place] for place in sorted(by_place)]
-        beats = [r for r in given if r.tier is Tier.HEARTBEAT and r.settings]
-        if len({(b.settings.get("client_id"), b.settings.get("host")) for b in beats}) != 1:
-            continue
-        last = max(beats, key=lambda r: (r.reported_ms, r.number, r.reporter))
-        heard = [r.reported_ms if r.began_ms is None else r.began_ms for r in given]
-        found.append(
-            _Session(
-                name=name,
-                host=last.settings.get("host", ""),
-                settings=last.settings,
-                since=_instant(min(heard)),
-                until=_instant(max(r.reported_ms for r in given)),
-                reports=given,
-            )
-        )
-    return found
-
-
-def _is_audit_of(
-    session: _Session, host: str, hosts: Sequence[str], sessions: Sequence[_Session]
-) -> bool:
-    """Whether a session is of this host's client: the same name, or the only ones there are."""
-    if session.host and session.host == host:
-        return True
-    return len(hosts) == 1 and len({s.host for s in sessions}) == 1
-
-
-def _instant(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
-
-
 def _queue_signs(rows: Sequence[Mapping[str, Any]], known: Sequence[RetrySettings]) -> list[Sign]:
     """Samples of record-queue-time-max that say a batch waited for long before its first send."""
     timeouts = [s.delivery_timeout_ms for s in known if s.delivery_timeout_ms is not None]
@@ -280,84 +225,3 @@ def _queue_signs(rows: Sequence[Mapping[str, Any]], known: Sequence[RetrySetting
         for row in rows
         if row["value"] is not None and row["value"] >= bar
     ]
-
-
-SETTINGS: Final = {
-    "retries": "retries",
-    "delivery.timeout.ms": "delivery_timeout_ms",
-    "request.timeout.ms": "request_timeout_ms",
-    "linger.ms": "linger_ms",
-    "retry.backoff.ms": "retry_backoff_ms",
-    "retry.backoff.max.ms": "retry_backoff_max_ms",
-}
-"""What a client prints to the name it has here, which is also its column in `client_configs`."""
-_ALIASES: Final = {
-    "message.timeout.ms": "delivery.timeout.ms",
-    "queue.buffering.max.ms": "linger.ms",
-}
-"""librdkafka's own names."""
-VERSION: Final = "client.version"
-INVENTORY_NAMES: Final = (*SETTINGS, *_ALIASES, VERSION)
-"""What `[inventory]` can say of a client."""
-
-
-def read_settings(
-    known_from: str, settings: Mapping[str, str], since: datetime | None = None, origin: str = ""
-) -> RetrySettings:
-    """Settings by their Kafka names (dots or underscores); what is no number is not known."""
-    numbers: dict[str, int] = {}
-    for name, value in settings.items():
-        dotted = name.replace("_", ".")
-        field = SETTINGS.get(_ALIASES.get(dotted, dotted))
-        if field is not None:
-            try:
-                numbers[field] = int(float(value))
-            except (TypeError, ValueError):
-                continue
-    version = settings.get("client.version") or settings.get("client_version")
-    known = RetrySettings(known_from, since=since, client_version=version, origin=origin)
-    return replace(known, **numbers)  # type: ignore[arg-type]
-
-
-def _settings(
-    rows: Sequence[Mapping[str, Any]],
-    host: str,
-    audited: Sequence[_Session],
-    listed: RetrySettings | None,
-) -> list[RetrySettings]:
-    """The settings known of a client on *host*: printed there, audited, else printed anywhere.
-
-    The inventory says what an audit session leaves out, and serves where nothing else is known.
-    """
-    own = [r for r in rows if (r["host"] or "") == host]
-    sessions = [_session_settings(s, listed) for s in audited]
-    sessions = [s for s in sessions if s != replace(s, **_UNKNOWN)]
-    known = [
-        read_settings(
-            r["key"], dict(r["settings"] or ()), r["at"] and r["at"].astimezone(UTC), r["origin"]
-        )
-        for r in own or ([] if sessions else rows)
-    ]
-    return [*known, *sessions, *([] if listed is None else [listed])]
-
-
-_UNKNOWN: Final[Mapping[str, Any]] = dict.fromkeys(SETTINGS.values())
-
-
-def _session_settings(session: _Session, listed: RetrySettings | None) -> RetrySettings:
-    """What a session said of itself, and the rest from the inventory."""
-    known = read_settings(f"audit session {session.name}", session.settings, session.since)
-    known = replace(known, until=session.until)
-    if listed is None:
-        return known
-    more = {n: getattr(listed, n) for n in _UNKNOWN if getattr(known, n) is None}
-    if known == replace(known, **more):
-        return known
-    return replace(known, **more, known_from=f"{known.known_from}, {listed.known_from}")
-
-
-def _listed(client_id: str, inventory: Mapping[str, Mapping[str, str]]) -> RetrySettings | None:
-    """What the inventory says of a client: by its name, else by the first pattern that fits."""
-    fitting = [client_id] if client_id in inventory else []
-    fitting = fitting or sorted(p for p in inventory if fnmatchcase(client_id, p))
-    return read_settings(f"inventory/{fitting[0]}", inventory[fitting[0]]) if fitting else None

@@ -32,7 +32,7 @@ class CounterSample:
     series: str = ""
     """Whose counter: of one process as one source sees it."""
     total: float | None = None
-    """What it stood at, where known: one that falls was begun anew."""
+    """What it stood at, where known: one that falls was reset."""
 
 
 class ErrorCounter:
@@ -56,7 +56,7 @@ class ErrorCounter:
     def unmoved(self, first: datetime, latest: datetime) -> list[CounterSample]:
         """The first and last samples of every counter, if all stood still across this time.
 
-        Empty if one of them moved, was begun anew, or was not seen for any time between.
+        Empty if one of them moved, was reset, or was not seen for any time between.
         """
         proof = []
         for series in self._series:
@@ -104,9 +104,9 @@ class _Series:
         if not found or found[0].since > first or found[-1].at < until:
             return []
         together = pairwise(self._samples[max(0, start - 1) : stop])
-        anew = any(_fell(a, b) for a, b in together)
+        reset = any(_fell(a, b) for a, b in together)
         seen = all(b.since <= a.at for a, b in pairwise(found))
-        return found if seen and not anew else []
+        return found if seen and not reset else []
 
     def grown_between(self, end: Interval) -> list[CounterSample]:
         """The samples that grew while a chain with this end may have ended."""

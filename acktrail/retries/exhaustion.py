@@ -26,7 +26,7 @@ TIME = "time"
 UNKNOWN = "unknown"
 
 SLACK = timedelta(seconds=2)
-"""Between the client's decision and whoever tells of it: a line, or another clock."""
+"""Between the client's decision and the evidence of it: a line, or another clock."""
 
 _SETTLE = (
     "let the client log its ProducerConfig block (INFO), audit the producer, "

@@ -1,4 +1,4 @@
-"""Chains that a printed loss ended: which line speaks of which batch.
+"""Chains that a printed loss ended: which line is about which batch.
 
 No line names a batch. An expiry line says when it was created, others its partition or its topic
 alone. One printed loss ends at most one chain, and a chain only if the client can have given it up
@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 
 from acktrail.logs.pairing import RetryLines
 from acktrail.retries.backoff import request_timeout_ms
-from acktrail.retries.chain_end import EXHAUSTED, RECOVERED, Ending
-from acktrail.retries.chains import Chain
+from acktrail.retries.chains import Chain, Ending
 from acktrail.retries.exhaustion import SLACK, age_at_first_sign, exhaustion_of, giving_up
 from acktrail.retries.signs import (
     EXPIRED,
     INVALID_METADATA,
     LONGEST,
+    PRINTED_WITHIN,
     RETRY,
     SEND_FAILED,
     SEQUENCE_RESET,
@@ -27,8 +27,7 @@ from acktrail.retries.signs import (
     Sign,
     milliseconds,
 )
-
-_PRINTING = timedelta(milliseconds=50)
+from acktrail.retries.state import BudgetState
 
 _ONE_LOSS = timedelta(seconds=1)
 """A callback prints a line for each record of a batch, one right after the other."""
@@ -46,7 +45,7 @@ class Candidates:
         self._spans = [giving_up(c) for c in chains]
 
     def given_up(self, at: datetime, *, answered_late: bool = False) -> Iterator[int]:
-        """The numbers of those that can have been given up by *at*, and told of then."""
+        """The numbers of those that can have been given up by *at*, and printed then."""
         begun = bisect_left(self._opened, at - 2 * LONGEST)
         for number in range(begun, bisect_left(self._opened, at)):
             span = self._spans[number]
@@ -58,9 +57,9 @@ class Candidates:
                 yield number
 
     def given_up_at(self, line: Sign) -> list[int]:
-        """Those of the line's partition; the answer it speaks of may be late."""
+        """Those of the line's partition; the answer it is about may be late."""
         late = self.given_up(line.at, answered_late=True)
-        return [n for n in late if _place(self.chains[n].first) == _place(line)]
+        return [n for n in late if _partition_of(self.chains[n].first) == _partition_of(line)]
 
 
 def by_expiry_lines(chains: Sequence[Chain], signs: Iterable[Sign], endings: Endings) -> None:
@@ -71,7 +70,7 @@ def by_expiry_lines(chains: Sequence[Chain], signs: Iterable[Sign], endings: End
     opened = [c.first.at for c in chains]
     for line in _expired_batches(signs):
         created = line.at - milliseconds(line.elapsed_ms or 0)
-        since = opened[0] if line.elapsed_ms is None and opened else created - _PRINTING
+        since = opened[0] if line.elapsed_ms is None and opened else created - PRINTED_WITHIN
         among = range(bisect_left(opened, since), bisect_right(opened, line.at))
         fitting = (n for n in among if n not in endings and _could_be(chains[n], line, created))
         chosen = next(fitting, None)
@@ -79,7 +78,7 @@ def by_expiry_lines(chains: Sequence[Chain], signs: Iterable[Sign], endings: End
             continue
         count = "its" if line.records is None else f"{line.records}"
         what = f"{count} records of {line.topic}-{line.partition} expired"
-        endings[chosen] = Ending(line.at, EXHAUSTED, what, (line.key,))
+        endings[chosen] = Ending(line.at, BudgetState.EXHAUSTED, what, (line.key,))
 
 
 def _expired_batches(signs: Iterable[Sign]) -> list[Sign]:
@@ -108,7 +107,7 @@ def _could_be(chain: Chain, line: Sign, created: datetime) -> bool:
     if chain.parent is not None:
         return True
     _, oldest = age_at_first_sign(chain)
-    return first.at - milliseconds(oldest) - SLACK <= created <= first.at + _PRINTING
+    return first.at - milliseconds(oldest) - SLACK <= created <= first.at + PRINTED_WITHIN
 
 
 def by_failure_lines(among: Candidates, signs: Iterable[Sign], endings: Endings) -> None:
@@ -124,7 +123,7 @@ def by_failure_lines(among: Candidates, signs: Iterable[Sign], endings: Endings)
         ]
         if fitting:
             what = f"the last retry failed too: {line.error}"
-            endings[min(fitting)[-1]] = Ending(line.at, EXHAUSTED, what, (line.key,))
+            endings[min(fitting)[-1]] = Ending(line.at, BudgetState.EXHAUSTED, what, (line.key,))
 
 
 def _printed_losses(signs: Iterable[Sign]) -> list[Sign]:
@@ -168,13 +167,13 @@ def _error_name(sign: Sign) -> str:
 
 
 def by_sequence_resets(among: Candidates, signs: Iterable[Sign], endings: Endings) -> None:
-    """An idempotent producer gave up a batch of the partition, and starts its numbers anew."""
+    """An idempotent producer gave up a batch of the partition, and restarts its numbers."""
     for line in _of_kind(signs, SEQUENCE_RESET):
         fitting = (n for n in among.given_up_at(line) if n not in endings)
         chosen = next(fitting, None)
         if chosen is not None:
             what = f"a batch of {line.topic}-{line.partition} was given up"
-            endings[chosen] = Ending(line.at, EXHAUSTED, what, (line.key,))
+            endings[chosen] = Ending(line.at, BudgetState.EXHAUSTED, what, (line.key,))
 
 
 def by_unpaired_lines(among: Candidates, unpaired: Iterable[Sign], endings: Endings) -> Endings:
@@ -188,12 +187,16 @@ def by_unpaired_lines(among: Candidates, unpaired: Iterable[Sign], endings: Endi
         lost = [n for n in among.given_up_at(line) if _can_be_lost(endings.get(n))]
         if len(lost) == 1:
             what = f"a batch of {line.topic}-{line.partition} was not retried: {line.error}"
-            endings.setdefault(lost[0], Ending(line.at, EXHAUSTED, what, (line.key,)))
+            endings.setdefault(lost[0], Ending(line.at, BudgetState.EXHAUSTED, what, (line.key,)))
             continue
         what = "an answer that was not retried: a batch of its partition failed or came too late"
         for number, chain in enumerate(among.chains):
             alive = chain.last.at < line.at <= chain.lives_until()
-            if number not in endings and alive and _place(chain.first) == _place(line):
+            if (
+                number not in endings
+                and alive
+                and _partition_of(chain.first) == _partition_of(line)
+            ):
                 seen.setdefault(number, Ending(None, None, what, (line.key,)))
     return {number: ending for number, ending in seen.items() if number not in endings}
 
@@ -206,17 +209,17 @@ def unpaired_lines(signs: Iterable[Sign]) -> list[Sign]:
     spoken = (s for s in signs if s.kind in kinds and s.topic and s.partition >= 0)
     for sign in sorted(spoken, key=lambda s: (s.at, s.kind == INVALID_METADATA, s.key)):
         if sign.kind != INVALID_METADATA:
-            retries.hear(_place(sign), sign.at, sign.error)
-        elif not retries.precede(_place(sign), sign.at, sign.error):
+            retries.add(_partition_of(sign), sign.at, sign.error)
+        elif not retries.precede(_partition_of(sign), sign.at, sign.error):
             alone.append(sign)
     return alone
 
 
 def _can_be_lost(ending: Ending | None) -> bool:
-    return ending is None or ending.by != RECOVERED
+    return ending is None or ending.by != BudgetState.RECOVERED
 
 
-def _place(sign: Sign) -> tuple[str, int]:
+def _partition_of(sign: Sign) -> tuple[str, int]:
     return (sign.topic, sign.partition)
 
 

@@ -13,6 +13,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST: Final = timedelta(minutes=30)
 """No chain is followed for longer, whatever the delivery timeout: it bounds what is reread."""
 
+PRINTED_WITHIN: Final = timedelta(milliseconds=50)
+"""So soon after an answer came is its line printed; the backoff began with the answer."""
+
 RETRY: Final = "retry"
 SPLIT_RETRY: Final = "split_retry"
 CONNECTION_FAILURE: Final = "connection_failure"

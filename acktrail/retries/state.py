@@ -32,6 +32,7 @@ class BudgetState(StrEnum):
     QUIET = "quiet"
     """The next line was due and did not come: answered, or waiting without a line."""
     ENDED_UNKNOWN = "ended_unknown"
+    """It is over, answered before or not: its time has passed, or its client was closed."""
     RESTARTED = "restarted"
     RECOVERED = "recovered"
 

@@ -55,7 +55,7 @@ class IsolatedSource:
         self.close()
         self._child = _Child(self.name)
         quiet = not logging.getLogger("ingest").handlers
-        how = (self._settings, self._context, lake.uri, lake.storage_options, quiet)
+        how = (self._settings, self._context, lake.store, quiet)
         self._call("open", *how)
 
     def poll(self, timeout_s: float) -> Iterator[Batch]:

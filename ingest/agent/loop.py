@@ -1,10 +1,9 @@
-"""The loop: every source in a thread of its own, rows and position in one commit.
+"""The loop: every source in a thread of its own, and what is done when one fails.
 
-A source that fails is let go, opened again after a pause and continued where the lake says; the
-others go on. While the lake does not answer, a source is not polled: nothing is dropped, nothing
-piles up. Where another process reads the same source, the one that lost a race reads on from the
-lake's position; the later one waits if that goes on. Only an error that trying again cannot cure
-stops a source.
+A source that fails is closed, opened again after a pause and continued from the position in the
+lake; the others go on. Where another process reads the same source, the one that lost a race reads
+on from the lake's position; the later one waits if that goes on. Only an error that trying again
+cannot cure stops a source.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from datetime import UTC, datetime, timedelta
 
 from acktrail.contracts import Table
 from acktrail.contracts.vocabulary import SourceState
-from acktrail.crashpoints import crash_point
 from acktrail.errors import (
     AcktrailError,
     PositionConflict,
@@ -28,42 +26,15 @@ from acktrail.errors import (
     TransientError,
 )
 from acktrail.lake import Lake
-from ingest.agent.counters import SourceCounts, commit_note
-from ingest.agent.flush import Flush, FlushBuffer
+from ingest.agent.counters import SourceCounts
+from ingest.agent.reading import ONCE_ATTEMPTS, ONCE_S, LostRace, Pace, SourceReader
 from ingest.agent.source_log import SourceLog
 from ingest.agent.states import SourcePlace, StateLog
 from ingest.agent.writer import OtherCommit, Races, Writer, other_commit, this_process
 from ingest.source import Source
 
-ONCE_ATTEMPTS = 3
-"""How often a run with --once tries a source that fails, before the scheduler is to try again."""
-LONGEST_PAUSE_S = 60.0
 LOOK_S = 0.5
 """How often the agent looks whether a state is to be written down."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How the loop spends its time."""
-
-    flush_s: float = 30.0
-    flush_bytes: int = 64 * 1024 * 1024
-    poll_s: float = 1.0
-    """How long a poll may wait, and the pause after one that gave nothing."""
-    first_pause_s: float = 1.0
-    """Pause after a first failure; doubled each time, up to a minute."""
-    held_s: float = 60.0
-    """How often a process that waits for another one looks whether that one still commits."""
-    held_quiet_s: float = 300.0
-    """How long the other one must have committed nothing to be taken for gone."""
-
-
-class _LostRace(Exception):
-    """Another process has moved the position of a source in *table*."""
-
-    def __init__(self, table: Table) -> None:
-        super().__init__(f"another process has moved the position in {table.name}")
-        self.table = table
 
 
 @dataclass
@@ -111,44 +82,42 @@ class Agent:
     # -- one source -----------------------------------------------------------------------------
 
     def _keep_reading(self, source: Source) -> None:
+        """The life of one source's thread: read, and after an error try again or give up."""
         counts, races = self.counts[source.name], Races()
-        failures = 0
+        reader = self._reader(source)
+        failures, began = 0, time.monotonic()
         while not self.stopping.is_set():
-            ended = self._read_until_error(source, counts)
+            ended = reader.read_until_error()
             if ended is None:
                 self._require_complete(source, counts)
                 return
             error, progressed = ended
-            if isinstance(error, _LostRace):
+            if isinstance(error, LostRace):
                 if not self._after_lost_race(source, counts, races, error):
                     return
                 continue
             counts.failures[type(error).__name__] += 1
             failures = 1 if progressed else failures + 1
-            last = self.once and failures >= ONCE_ATTEMPTS
+            late = not progressed and time.monotonic() - began >= ONCE_S
+            last = self.once and (late or failures >= ONCE_ATTEMPTS)
             if isinstance(error, TerminalError) or last:
                 self._give_up(source, counts, _as_ours(source, error))
                 return
             counts.stands(SourceState.FAILING, str(_as_ours(source, error)))
-            self._pause(source, error, failures)
+            reader.pause(error, failures)
 
-    def _read_until_error(
-        self, source: Source, counts: SourceCounts
-    ) -> tuple[Exception, bool] | None:
-        """Open and read; the error that ended it, and whether it had committed before; None where
-        it was told to end."""
-        pending, commits = FlushBuffer(), counts.commits
-        try:
-            self._read(source, counts, pending)
-        except Exception as error:
-            # Anything, a bug in a source included, must not take the others down.
-            progressed = counts.commits > commits
-            if not isinstance(error, _LostRace):
-                self._commit_rest(source, counts, pending)
-            return error, progressed
-        finally:
-            source.close()
-        return None
+    def _reader(self, source: Source) -> SourceReader:
+        return SourceReader(
+            source=source,
+            lake=self.lake,
+            pace=self.pace,
+            once=self.once,
+            stopping=self.stopping,
+            writer=self.writer,
+            counts=self.counts[source.name],
+            log=self._logs[source.name],
+            commit_lock=self._commit_lock,
+        )
 
     def _require_complete(self, source: Source, counts: SourceCounts) -> None:
         """A run with --once that was to read what is not there has not done its work."""
@@ -156,103 +125,6 @@ class Agent:
         if self.once and health.unread and health.once_fails:
             counts.failures[SourceUnavailable.__name__] += 1
             self._give_up(source, counts, SourceUnavailable(" ".join(health.unread)))
-
-    def _commit_rest(self, source: Source, counts: SourceCounts, pending: FlushBuffer) -> None:
-        """What a source gave before it failed is whole: it need not be read again."""
-        try:
-            self._flush(source, counts, pending)
-        except Exception:
-            return  # then it is read again: the position has not moved
-
-    def _read(self, source: Source, counts: SourceCounts, pending: FlushBuffer) -> None:
-        source.open(self.lake)
-        while not self.stopping.is_set():
-            polled = self._poll(source, counts, pending)
-            counts.stands(SourceState.UP)
-            self._logs[source.name].worked()
-            self._take_health(source, counts)
-            if self._due(pending):
-                self._flush(source, counts, pending)
-            if polled:
-                continue
-            if self.once:
-                break
-            self.stopping.wait(self.pace.poll_s)
-        self._flush(source, counts, pending)
-        self._take_health(source, counts)
-
-    def _take_health(self, source: Source, counts: SourceCounts) -> None:
-        """What the source reports about itself; what a person should know is also in the log."""
-        counts.health = health = source.health()
-        last_line = self.once and health.once_fails  # the run ends with it
-        notes = dict.fromkeys((*health.unread, *health.notes))
-        self._logs[source.name].notes(n for n in notes if not last_line or n not in health.unread)
-
-    def _poll(self, source: Source, counts: SourceCounts, pending: FlushBuffer) -> bool:
-        polled = False
-        for batch in source.poll(self.pace.poll_s):
-            polled = True
-            pending.add(batch, time.monotonic())
-            if self._due(pending):
-                self._flush(source, counts, pending)
-            if self.stopping.is_set():
-                break
-        return polled
-
-    def _due(self, pending: FlushBuffer) -> bool:
-        if pending.since is None:
-            return False
-        waited = time.monotonic() - pending.since
-        return pending.size >= self.pace.flush_bytes or waited >= self.pace.flush_s
-
-    def _flush(self, source: Source, counts: SourceCounts, pending: FlushBuffer) -> None:
-        for flush in pending.flushes():
-            self._commit(source, flush)
-            crash_point("agent.committed")
-            for batch in flush.batches:
-                source.committed(batch)
-            data_rows = sum(rows.num_rows for rows in flush.rows)
-            counts.add(flush.received, data_rows, flush.dropped, time.time())
-            pending.done(flush)
-
-    def _commit(self, source: Source, flush: Flush) -> None:
-        """Put *flush* into the lake, however long the lake takes to answer."""
-        data = flush.data()
-        note = commit_note(
-            source.name, flush.received, data.num_rows, flush.dropped, self.writer.note()
-        )
-        failures = 0
-        while True:
-            crash_point("agent.commit")
-            try:
-                with self._commit_lock:
-                    self.lake.append(flush.table, data, flush.positions, note)
-                return
-            except PositionConflict:
-                # After an error the commit may have been made all the same.
-                if failures and self._is_there(flush):
-                    return
-                raise _LostRace(flush.table) from None
-            except TransientError as error:
-                failures += 1
-                counts = self.counts[source.name]
-                counts.failures[type(error).__name__] += 1
-                if self.stopping.is_set() or (self.once and failures >= ONCE_ATTEMPTS):
-                    raise
-                counts.stands(SourceState.FAILING, str(error))
-                self._pause(source, error, failures)
-
-    def _is_there(self, flush: Flush) -> bool:
-        found = self.lake.positions(flush.table, [p.app_id for p in flush.positions])
-        return all(found[p.app_id] == p.reached for p in flush.positions)
-
-    # -- what failed ----------------------------------------------------------------------------
-
-    def _pause(self, source: Source, error: Exception, failures: int) -> None:
-        longest = min(LONGEST_PAUSE_S, self.pace.first_pause_s * 2 ** min(failures - 1, 10))
-        pause = random.uniform(longest / 2, longest)
-        self._logs[source.name].failed(error)
-        self.stopping.wait(pause)
 
     def _give_up(self, source: Source, counts: SourceCounts, error: AcktrailError) -> None:
         """Leave the source for good, or, with --once, for this run."""
@@ -266,7 +138,7 @@ class Agent:
             self._logs[source.name].stopped(error)
 
     def _after_lost_race(
-        self, source: Source, counts: SourceCounts, races: Races, lost: _LostRace
+        self, source: Source, counts: SourceCounts, races: Races, lost: LostRace
     ) -> bool:
         """Read on from the lake's position, or wait for a process that was first; False: end."""
         counts.failures[PositionConflict.__name__] += 1

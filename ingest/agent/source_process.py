@@ -13,7 +13,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from acktrail.errors import AcktrailError
 from ingest.agent.lean import small_pools, without_pandas
 
 if TYPE_CHECKING:
+    from acktrail.lake.store import Store
     from acktrail.settings.sources import SourceSettings
     from ingest.registry import SourceContext
     from ingest.source import Batch, Health, Source
@@ -44,8 +45,7 @@ class SourceServer:
         self,
         settings: SourceSettings,
         context: SourceContext,
-        uri: str,
-        storage_options: Mapping[str, str],
+        store: Store,
         quiet: bool,
     ) -> None:
         """Build the source and open it."""
@@ -55,7 +55,7 @@ class SourceServer:
 
         journal.to_stderr(logging.CRITICAL if quiet else logging.INFO)
         self._source = build_source(settings, context)
-        self._source.open(Lake(uri, storage_options))
+        self._source.open(Lake(store.path, store.options))
 
     def poll(self, timeout_s: float) -> None:
         """Begin a poll; what was left of the one before is not asked for any more."""

@@ -19,7 +19,7 @@ class Content(Protocol):
         """Up to *size* bytes from *position*; fewer, or none, at the end."""
 
     def size(self) -> int | None:
-        """Bytes there are now; None where only reading tells (compressed)."""
+        """Bytes there are now; None where only reading it shows (compressed)."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -55,7 +55,7 @@ class PlainContent:
 
 
 class GzipContent:
-    """A compressed file, read forwards; going back starts it anew.
+    """A compressed file, read forwards; going back starts from its beginning.
 
     A file that ends too early gives what can be decompressed, then nothing, and is not `complete`:
     it may still be written. One whose bytes are wrong says so in `damaged`.

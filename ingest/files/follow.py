@@ -1,7 +1,7 @@
 """Follow files through rename, copytruncate, compression and deletion.
 
-The follower never decides what a line means. It says which files have something new, where to read
-on, and which positions a commit must move. What it knows of the past it asks the lake.
+The follower never decides what a line means. It returns which files have something new, where to
+read on, and which positions a commit must move. How far a file was read before is in the lake.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from acktrail.contracts import Table
 from acktrail.lake import Lake, Position, Standing
-from ingest.files.identity import family, mark, marks, passing_identity, settled_identity
-from ingest.files.rotation import UNREADABLE, expand
+from ingest.files.file_identity import mark, marks, passing_identity, settled_identity
+from ingest.files.rotation import UNREADABLE, expand, family
 from ingest.files.stream import Key, Stream, Track
+from ingest.source import Health
 
 VANISHED_S = 300.0
 """How long a deleted or moved file is kept open for a writer that still holds it."""
@@ -46,6 +47,7 @@ class Follower:
         self._closed: dict[str, str] = {}
         """Path that cannot be opened, and why."""
         self._unmatched: set[str] = set()
+        self._looked = False
         self._lake: Lake | None = None
         self._streams: dict[Key, Stream] = {}
         self._tracks: dict[str, Track] = {}
@@ -72,6 +74,7 @@ class Follower:
 
     def look(self, now: float) -> list[Stream]:
         """The files that may have something new, one per text."""
+        self._looked = True
         self._standing = None
         present = self._present()
         cut: list[tuple[Stream, Track, int]] = []
@@ -135,7 +138,7 @@ class Follower:
         if not changed and stream.seen_size:
             return
         same = stream.refresh_head()
-        size = stream.size()
+        size = stream.content.size()
         track = stream.track
         if track is not None and (not same or (size is not None and size < track.read_to)):
             cut.append((stream, track, stream.seen_size))
@@ -161,9 +164,9 @@ class Follower:
         settled = settled_identity(stream.head)
         short = passing_identity(stream.head, *stream.key)
         if settled is not None:
-            track = self._settled_track(stream, settled.key)
+            track = self._settled_track(stream, settled)
         elif short is not None and not self._is_copy(stream):
-            track = stream.track or self._short_track(stream, short.key)
+            track = stream.track or self._short_track(stream, short)
         else:
             return
         stream.track = track
@@ -178,7 +181,7 @@ class Follower:
             self._tracks[app_id] = track
             if version is None and before is None:
                 short = passing_identity(stream.head, *stream.key)
-                before = self._short_track(stream, short.key) if short is not None else None
+                before = self._short_track(stream, short) if short is not None else None
         if before is not None and before is not track and before.read_to > track.read_to:
             track.read_to = before.read_to
             track.promoted_from = before
@@ -190,16 +193,14 @@ class Follower:
         known = self._tracks.get(app_id)
         if known is not None:
             return known
-        noted = {f"{self.scope}/{m}": p for m, p in self._marks_in(stream).items()}
+        known_marks = marks(stream.head, family(stream.path))
+        noted = {f"{self.scope}/{m}": p for m, p in known_marks.items()}
         versions = self._positions([app_id, *noted])
         read_to = max((p for m, p in noted.items() if versions[m] == p), default=0)
         began = versions[app_id]
         track = Track(app_id, key, began, read_to, began, settled=False)
         self._tracks[app_id] = track
         return track
-
-    def _marks_in(self, stream: Stream) -> dict[str, int]:
-        return marks(stream.head, family(os.path.basename(stream.path)))
 
     def _is_copy(self, stream: Stream) -> bool:
         """Whether this short file is, or is becoming, a copy of another one beside it.
@@ -209,12 +210,12 @@ class Follower:
         """
         if stream.compressed and not stream.complete and not stream.damaged:
             return True
-        name = family(os.path.basename(stream.path))
+        name = family(stream.path)
         return any(
             other is not stream
             and other.head.startswith(stream.head)
             and (len(other.head) > len(stream.head) or other.track is not None)
-            and family(os.path.basename(other.path)) == name
+            and family(other.path) == name
             for other in self._streams.values()
         )
 
@@ -253,7 +254,7 @@ class Follower:
         positions.append(Position(track.app_id, track.began, reached))
         track.began = track.read_to = reached
         if not track.settled:
-            name = family(os.path.basename(stream.path))
+            name = family(stream.path)
             noted = f"{self.scope}/{mark(stream.content.read_at(0, reached), name)}"
             positions.append(Position(noted, self._positions([noted])[noted], reached))
         self._handed.update((p.app_id, p.reached) for p in positions)
@@ -280,29 +281,31 @@ class Follower:
             if id(track) not in carried and track.committed == track.began:
                 del self._tracks[app_id]
 
-    def lag(self) -> int:
-        """Bytes that are there and not yet handed over; compressed files are not counted."""
-        total = 0
-        for stream in self._readers():
-            size = stream.size()
-            if size is not None and stream.track is not None:
-                total += max(0, size - stream.track.read_to)
-        return total
-
-    def unread(self) -> tuple[str, ...]:
-        """Patterns that match no file, and files that cannot be opened, at the last look."""
-        nothing = [f"{p}: matches no file" for p in self.patterns if p in self._unmatched]
-        return (*nothing, *(f"{path}: {why}" for path, why in sorted(self._closed.items())))
-
-    def progress(self) -> tuple[int, int]:
-        """How many texts are known, and how many bytes of them have been read."""
+    def health(self, now: float, more_notes: Sequence[str] = ()) -> Health:
+        """Bytes read and not yet read (compressed files are not counted), what cannot be read."""
+        if not self._looked:
+            self.look(now)
+        lag = read = 0
         readers = self._readers()
-        return len(readers), sum(s.track.read_to for s in readers if s.track is not None)
+        for stream in readers:
+            assert stream.track is not None, "only identified files are read"
+            size = stream.content.size()
+            lag += 0 if size is None else max(0, size - stream.track.read_to)
+            read += stream.track.read_to
+        unmatched = [f"{p}: matches no file" for p in self.patterns if p in self._unmatched]
+        closed = [f"{path}: {why}" for path, why in sorted(self._closed.items())]
+        return Health(
+            float(lag),
+            "bytes",
+            (*(f"{path}: {note}" for path, note in self.notes.items()), *more_notes),
+            f"{len(readers)} {'file' if len(readers) == 1 else 'files'}, {read} bytes",
+            (*unmatched, *closed),
+        )
 
     def _report_gap(self, stream: Stream, track: Track, seen: int) -> None:
         """A file was cut in place: what was not read is gone unless another file carries it."""
         carriers = [s for s in self._streams.values() if s.track is track]
-        sizes = [s.size() for s in carriers]
+        sizes = [s.content.size() for s in carriers]
         if any(size is None for size in sizes):
             return
         reached = max([track.read_to, *(size for size in sizes if size is not None)])
@@ -312,5 +315,5 @@ class Follower:
 
 
 def _preference(stream: Stream) -> tuple[bool, int]:
-    size = stream.size()
+    size = stream.content.size()
     return (size is not None, size or 0)

@@ -1,7 +1,8 @@
-"""Which files a pattern names, those that rotation has put beside them included."""
+"""Names that rotation gives: the files a pattern matches, and the name they had before."""
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -13,6 +14,7 @@ _ROTATED = re.compile(
         )?(?:\.gz)?\Z""",
     re.VERBOSE,
 )
+_ADDED = re.compile(r"(?:[-._]?\d[\d\-_.T:]*|\.(?:gz|bak|old|rotated))(?=[.\-_]|$)")
 UNREADABLE = (".bz2", ".xz", ".zst", ".lz4", ".zip")
 """Compressions we do not read: such a file is named in the source's notes."""
 
@@ -33,15 +35,14 @@ def expand(patterns: Iterable[str], rotated: bool) -> list[str]:
 def _is_rotated(pattern: str, path: str) -> bool:
     """Whether *path* is a match of *pattern* followed by what rotation adds."""
     name = os.path.basename(path)
-    named = re.compile(glob_to_regex(os.path.basename(pattern)))
+    named = re.compile(fnmatch.translate(os.path.basename(pattern)))
     return any(
         named.fullmatch(name[:cut]) and _ROTATED.fullmatch(name[cut:])
         for cut in range(1, len(name))
     )
 
 
-def glob_to_regex(pattern: str) -> str:
-    """The regular expression of a file name pattern."""
-    import fnmatch
-
-    return fnmatch.translate(pattern)
+def family(path: str) -> str:
+    """The file's name without what rotation adds: app.log for app.log.1, app-2026-01-31.log.gz."""
+    name = os.path.basename(path)
+    return _ADDED.sub("", name) or name

@@ -6,10 +6,12 @@ import os
 from dataclasses import dataclass
 
 from ingest.files.content import GzipContent, open_content
-from ingest.files.identity import WIDEST, WINDOW, window_of
+from ingest.files.file_identity import WIDEST, WINDOW, window_of
 
 Key = tuple[int, int]
 """Device and inode."""
+BLOCK = 1024 * 1024
+"""Bytes read of a file at a time."""
 
 
 @dataclass
@@ -78,7 +80,7 @@ class Stream:
         return True
 
     def reopen(self) -> None:
-        """Open the file anew by its name: a compressed one was still being written."""
+        """Open the file again by its name: a compressed one was still being written."""
         try:
             content, status = open_content(self.path)
         except OSError:
@@ -113,10 +115,6 @@ class Stream:
             at += len(read) - len(piece)
         head = self.content.read_at(at, WIDEST)
         return head if window_of(head) is not None else b""
-
-    def size(self) -> int | None:
-        """Bytes there are now; None where only reading tells."""
-        return self.content.size()
 
     def read(self, size: int) -> bytes:
         """Up to *size* bytes from where its text has been read to."""

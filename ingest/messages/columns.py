@@ -29,7 +29,7 @@ NUMBERS = (
     *("seq", "partition", "offset", "leader_epoch", "first_offset", "last_offset"),
     "assignment",
 )
-TIERS = tuple(t.value for t in Tier if t not in (Tier.SCANNED, Tier.HEARTBEAT))
+TIERS = tuple(t.value for t in Tier if t not in (Tier.SCANNED, Tier.HEARTBEAT, Tier.ACKED_OFFSETS))
 NONE = -1
 """In place of a number that a row does not have."""
 Longs = npt.NDArray[np.int64]

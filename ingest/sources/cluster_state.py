@@ -47,6 +47,7 @@ class ClusterStates:
         self._cluster = context.cluster
         self._config = client_config(context.kafka)
         self._clock = clock
+        self._lake: Lake | None = None
         self._view: ClusterView | None = None
         self._positions: dict[str, int | None] = {}
         self._known: dict[tuple[str, str], dict[str, str]] = {}
@@ -55,6 +56,7 @@ class ClusterStates:
 
     def open(self, lake: Lake) -> None:
         """Learn what settings the lake knows, and connect."""
+        self._lake = lake
         self._positions = {t.name: lake.position(t, self.app_id) for t in _TABLES}
         self._known = _known_settings(lake, self._cluster, self.name)
         self._view = ClusterView(self._config, self._settings.timeout_s)
@@ -69,15 +71,23 @@ class ClusterStates:
         view = self._view
         view.notes.clear()
         topics = list(self._settings.topics) or view.topics()
+        after = self._newest_receipt()
         states = view.partitions(topics)
-        yield self._batch(CLUSTER_STATES, self._states(states))
-        yield self._batch(CLUSTER_CONFIGS, self._configs(view, sorted({s.topic for s in states})))
+        yield self._batch(CLUSTER_STATES, self._states(states, after))
+        topics = sorted({s.topic for s in states})
+        yield self._batch(CLUSTER_CONFIGS, self._configs(view, topics, after))
         groups = list(self._settings.groups) or view.groups()
-        yield self._batch(GROUP_OFFSETS, self._commits(view, groups, states))
+        after = self._newest_receipt()
+        yield self._batch(GROUP_OFFSETS, self._commits(view, groups, states, after))
         self._notes = tuple(view.notes[:20])
         self._next_round = now + self._settings.interval_s
 
-    def _states(self, states: list[PartitionState]) -> Iterator[dict[str, Any]]:
+    def _newest_receipt(self) -> datetime:
+        """What was received up to this was in the lake before the question that follows."""
+        assert self._lake is not None, "open() comes first"
+        return datetime.fromtimestamp(self._lake.receipt(self._cluster) / 1000, UTC)
+
+    def _states(self, states: list[PartitionState], after: datetime) -> Iterator[dict[str, Any]]:
         at = self._now()
         for state in states:
             yield {
@@ -91,9 +101,12 @@ class ClusterStates:
                 "leader": state.leader,
                 "replicas": list(state.replicas),
                 "isr": list(state.isr),
+                "after_at": after,
             }
 
-    def _configs(self, view: ClusterView, topics: list[str]) -> Iterator[dict[str, Any]]:
+    def _configs(
+        self, view: ClusterView, topics: list[str], after: datetime
+    ) -> Iterator[dict[str, Any]]:
         """Only what is not as it was."""
         for key, found in view.settings(topics, view.brokers()).items():
             settings = {name: redact(value) for name, value in found.items()}
@@ -101,10 +114,20 @@ class ClusterStates:
                 continue
             self._known[key] = settings
             kind, entity = key
-            yield {"entity_kind": kind, "entity": entity, "at": self._now(), "settings": settings}
+            yield {
+                "entity_kind": kind,
+                "entity": entity,
+                "at": self._now(),
+                "settings": settings,
+                "after_at": after,
+            }
 
     def _commits(
-        self, view: ClusterView, groups: list[str], states: list[PartitionState]
+        self,
+        view: ClusterView,
+        groups: list[str],
+        states: list[PartitionState],
+        after: datetime,
     ) -> Iterator[dict[str, Any]]:
         ids = {state.topic: state.topic_id for state in states}
         for commit in view.commits(groups, states):
@@ -120,6 +143,7 @@ class ClusterStates:
                 "metadata": commit.metadata,
                 "members": commit.members,
                 "group_state": commit.state,
+                "after_at": after,
             }
 
     def _batch(self, table: Table, records: Iterable[Mapping[str, Any]]) -> Batch:

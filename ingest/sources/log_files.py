@@ -15,19 +15,16 @@ from acktrail.contracts.arrow import columns, no_rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
-from acktrail.logs.prefilter import marker_of, may_be_evidence
+from acktrail.logs.prefilter import clean_text, marker_of, may_be_evidence
 from acktrail.logs.records import MAX_LINE_BYTES
 from acktrail.settings.sources import LogFilesSource, SourceSettings
 from ingest.files.block_scan import BlockScan, Kept, scan_block
 from ingest.files.follow import Follower
-from ingest.files.stream import Stream
+from ingest.files.stream import BLOCK, Stream
 from ingest.registry import SourceContext
 from ingest.source import Batch, Health
-from ingest.sources.log_rows import clean_text
 from ingest.sources.shipped_lines import moment
 
-BLOCK = 1024 * 1024
-"""Bytes scanned at a time; a longer line is skipped over and kept cut."""
 BLOCKS_IN_TURN = 64
 """Blocks read of one file before the next has its turn."""
 
@@ -68,7 +65,6 @@ class LogFiles:
         scope = f"log_files/{self._cluster}/{self.name}/{self._host}"
         self._follower = Follower(settings.paths, LOG_RECORDS, scope, settings.rotated)
         self._gap_notes: list[str] = []
-        self._looked = False
 
     def open(self, lake: Lake) -> None:
         """Learn from the lake how far each file was read, as files are met."""
@@ -77,9 +73,8 @@ class LogFiles:
     def poll(self, timeout_s: float) -> Iterator[Batch]:  # noqa: ARG002 - never waits
         """What the files have gained, block by block."""
         now = self._clock()
-        self._looked = True
         for stream in self._follower.look(now):
-            yield from self._read(stream, now)
+            yield from self._read_file(stream, now)
         yield from self._gaps()
 
     def committed(self, batch: Batch) -> None:
@@ -88,17 +83,7 @@ class LogFiles:
 
     def health(self) -> Health:
         """Bytes not yet read, and what a person should know."""
-        if not self._looked:
-            self._follower.look(self._clock())
-        files, read = self._follower.progress()
-        notes = [f"{path}: {note}" for path, note in self._follower.notes.items()]
-        return Health(
-            float(self._follower.lag()),
-            "bytes",
-            (*notes, *self._gap_notes[-5:]),
-            f"{files} {'file' if files == 1 else 'files'}, {read} bytes",
-            self._follower.unread(),
-        )
+        return self._follower.health(self._clock(), self._gap_notes[-5:])
 
     def close(self) -> None:
         """Close all files."""
@@ -106,11 +91,12 @@ class LogFiles:
 
     # -- one file -------------------------------------------------------------------------------
 
-    def _read(self, stream: Stream, now: float) -> Iterator[Batch]:
+    def _read_file(self, stream: Stream, now: float) -> Iterator[Batch]:
+        """A batch for each block of the file that is decided."""
         if self._nothing_new(stream, now):
             return
         for _ in range(BLOCKS_IN_TURN):
-            size = stream.size()
+            size = stream.content.size()
             block = stream.read(BLOCK)
             at_end = len(block) < BLOCK
             closed, torn = self._closes(stream, now) if at_end else (False, False)
@@ -123,7 +109,12 @@ class LogFiles:
                 stream.scanned_size = -1 if size is None else size
                 stream.scanned_closed = closed
                 stream.exhausted = stream.compressed and closed
-                self._note_damage(stream)
+                if stream.damaged:
+                    note = f"damaged, read as far as it goes: {stream.damaged}"
+                    self._follower.notes[stream.path] = note
+                elif stream.exhausted and not stream.complete:
+                    note = "ends too early, read as far as it goes"
+                    self._follower.notes[stream.path] = note
                 return
 
     def _read_block(self, stream: Stream, block: bytes, at_end: bool, closed: bool) -> Batch | None:
@@ -138,16 +129,10 @@ class LogFiles:
             scan = scan_block(block[: block.rfind(b"\n") + 1], closed=True)
         return self._batch(stream, scan)
 
-    def _note_damage(self, stream: Stream) -> None:
-        if stream.damaged:
-            self._follower.notes[stream.path] = f"damaged, read as far as it goes: {stream.damaged}"
-        elif stream.exhausted and not stream.complete:
-            self._follower.notes[stream.path] = "ends too early, read as far as it goes"
-
     def _nothing_new(self, stream: Stream, now: float) -> bool:
         if stream.exhausted or (self._once and stream.scanned_size >= 0):
             return True  # with --once a file that still grows is read to its end once
-        same = stream.scanned_size >= 0 and stream.scanned_size == stream.size()
+        same = stream.scanned_size >= 0 and stream.scanned_size == stream.content.size()
         return same and stream.scanned_closed == self._closes(stream, now)[0]
 
     def _closes(self, stream: Stream, now: float) -> tuple[bool, bool]:
@@ -160,7 +145,7 @@ class LogFiles:
         return self._once or idle >= self._settings.idle_s, torn
 
     def _skip_long_line(self, stream: Stream, block: bytes, torn: bool) -> Batch | None:
-        """Look for the end of a line too long to hold; keep its beginning once it is found."""
+        """Look for the end of a line longer than a block; keep its beginning once it is found."""
         track = stream.track
         assert track is not None, "only identified files are read"
         at = stream.skip_to or track.read_to
@@ -179,24 +164,23 @@ class LogFiles:
         return self._batch(stream, BlockScan(kept, at - track.read_to, 1, 1 - len(kept)))
 
     def _batch(self, stream: Stream, scan: BlockScan) -> Batch | None:
+        """What a block held, and the positions its commit moves; None where nothing is decided."""
         if not scan.settled:
             return None
         track = stream.track
         assert track is not None, "only identified files are read"
-        start = track.read_to
+        start, kept = track.read_to, scan.kept
+        rows = self._rows(stream.path, track.file_id, start, kept) if kept else no_rows(LOG_RECORDS)
         return Batch(
             LOG_RECORDS,
-            self._rows(stream.path, track.file_id, start, scan.kept)
-            if scan.kept
-            else no_rows(LOG_RECORDS),
+            rows,
             self._follower.moved(stream, start + scan.settled),
-            received=len(scan.kept) + scan.skipped,
+            received=len(kept) + scan.skipped,
             dropped={NOT_EVIDENCE: scan.skipped} if scan.skipped else {},
         )
 
     def _rows(self, path: str, file_id: str, start: int, kept: Sequence[Kept]) -> pa.Table:
-        if not kept:
-            return no_rows(LOG_RECORDS)
+        """The records as rows of `log_records`; the block begins at byte *start*."""
         read_at = datetime.fromtimestamp(self._clock(), UTC)
         same: dict[str, Any] = {
             "cluster": self._cluster,
@@ -218,7 +202,7 @@ class LogFiles:
         return columns(LOG_RECORDS, len(kept), same, own)
 
     def _gaps(self) -> Iterator[Batch]:
-        """Say what was cut away unread: one received and dropped for each time it happened."""
+        """Report what was cut away unread: one received and dropped for each time it happened."""
         gaps, self._follower.gaps = self._follower.gaps, []
         for gap in gaps:
             self._gap_notes.append(

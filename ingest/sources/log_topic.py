@@ -1,7 +1,7 @@
 """Log lines shipped to Kafka by Filebeat, Vector or Fluent Bit: the way for fleets.
 
 The position of a partition is the next offset, kept in the lake and nowhere else: no group is
-joined, nothing is committed to Kafka. A topic that was created anew has another id, and so another
+joined, nothing is committed to Kafka. A topic that was created again has another id, and so another
 position. What retention deleted before it was read is counted.
 """
 
@@ -19,13 +19,12 @@ from acktrail.contracts.arrow import columns, no_rows
 from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.errors import ConfigError, SourceUnavailable
 from acktrail.lake import Lake, Position
-from acktrail.logs.prefilter import marker_of
+from acktrail.logs.prefilter import clean_text, marker_of
 from acktrail.settings.sources import LogTopicSource, SourceSettings
 from ingest.kafka.access import Listener, client_config, explained, open_consumer
 from ingest.kafka.cluster_view import ClusterView, PartitionState
 from ingest.registry import SourceContext
 from ingest.source import Batch, Health
-from ingest.sources.log_rows import clean_text
 from ingest.sources.shipped_lines import read_shipped
 from ingest.sources.shipped_records import Joined, PartitionLines
 

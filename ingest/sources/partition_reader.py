@@ -8,13 +8,20 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from acktrail.audit.wire import HEADER_NAME
+from acktrail.audit.wire import own_header
 from acktrail.errors import SourceUnavailable
 from ingest.kafka.access import Listener, explained, open_consumer
 from ingest.sources.scan_reports import LogRecord
 
 LONGEST_IDENTITY = 40
 """A value longer than this is no VerifiableProducer's; it is not kept."""
+
+_MOVED = (
+    KafkaError.OFFSET_OUT_OF_RANGE,
+    KafkaError._AUTO_OFFSET_RESET,
+    KafkaError._LOG_TRUNCATION,
+)
+"""The log no longer has the offset that comes next: retention moved its start, or it was cut."""
 
 
 def reader_config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,7 +53,7 @@ class PartitionReader:
         """Records from *first* up to *end*, at most *most*, and the offset after what was covered.
 
         Offsets that hold no record (compacted, transaction markers) are covered too. Where the log
-        is found to end earlier, what was covered ends there.
+        is found to end earlier, to begin later or to be cut, what was covered ends there.
         """
         if end <= first:
             return [], first
@@ -90,6 +97,8 @@ class PartitionReader:
                 return max(covered, int(message.offset() or 0)), True
             if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
                 return covered, False  # librdkafka asks for a coordinator; we need none
+            if error.code() in _MOVED:
+                return covered, True
             place = f"{message.topic()}-{message.partition()} at {covered}"
             raise explained(place, KafkaException(error), "Read on the topic")
         offset = int(message.offset() or 0)
@@ -112,9 +121,5 @@ def log_record(message: Message) -> LogRecord:
     """What an audit wants to know of a record; payloads are left where they are."""
     value = message.value()
     short = value if isinstance(value, bytes) and len(value) <= LONGEST_IDENTITY else None
-    header = None
     headers: Any = message.headers()
-    for name, content in headers or ():
-        if name == HEADER_NAME and isinstance(content, bytes):
-            header = content
-    return LogRecord(int(message.offset() or 0), short, header, message.leader_epoch())
+    return LogRecord(int(message.offset() or 0), short, own_header(headers), message.leader_epoch())

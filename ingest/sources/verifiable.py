@@ -18,13 +18,12 @@ from acktrail.errors import ConfigError
 from acktrail.lake import Lake
 from acktrail.settings.sources import SourceSettings, VerifiableSource
 from ingest.files.follow import Follower
-from ingest.files.stream import Key, Stream
+from ingest.files.stream import BLOCK, Key, Stream
 from ingest.recorded import name_hash
 from ingest.registry import SourceContext
 from ingest.source import Batch, Health
 from ingest.sources.verifiable_lines import VerifiableReader
 
-BLOCK = 1024 * 1024
 BLOCKS_IN_TURN = 16
 """Blocks read of one file before the next has its turn."""
 
@@ -61,7 +60,6 @@ class VerifiableFiles:
         self._once = context.once
         self._ended: set[Key] = set()
         """With --once: files read to their end. One that still grows is not read again."""
-        self._looked = False
 
     def open(self, lake: Lake) -> None:
         """Learn from the lake how far each file was read, as files are met."""
@@ -71,7 +69,7 @@ class VerifiableFiles:
 
     def poll(self, timeout_s: float) -> Iterator[Batch]:  # noqa: ARG002 - never waits
         """What the files have gained, in whole lines."""
-        for stream in self._look():
+        for stream in self._follower.look(self._clock()):
             if stream.key in self._ended:
                 continue
             for _ in range(BLOCKS_IN_TURN):
@@ -84,27 +82,13 @@ class VerifiableFiles:
                         self._ended.add(stream.key)
                     break
 
-    def _look(self) -> list[Stream]:
-        self._looked = True
-        return self._follower.look(self._clock())
-
     def committed(self, batch: Batch) -> None:
         """The lake has it."""
         self._follower.committed(batch.positions)
 
     def health(self) -> Health:
         """Bytes not yet read, and what a person should know."""
-        if not self._looked:
-            self._look()
-        files, read = self._follower.progress()
-        notes = [f"{path}: {note}" for path, note in self._follower.notes.items()]
-        return Health(
-            float(self._follower.lag()),
-            "bytes",
-            tuple(notes),
-            f"{files} {'file' if files == 1 else 'files'}, {read} bytes",
-            self._follower.unread(),
-        )
+        return self._follower.health(self._clock())
 
     def close(self) -> None:
         """Close all files."""

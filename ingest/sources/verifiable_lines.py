@@ -63,6 +63,7 @@ class _Gathered:
     dropped: Counter[str] = field(default_factory=Counter)
     last_ms: int = 0
     closed: bool = False
+    exited: bool = False
 
 
 class VerifiableReader:
@@ -90,6 +91,7 @@ class VerifiableReader:
             "records_consumed": self._consumed,
             "partitions_assigned": self._assigned,
             "shutdown_complete": self._shut_down,
+            "process_exited": self._exited,
         }
 
     def read(self, text: bytes, position: int) -> Piece:
@@ -230,6 +232,11 @@ class VerifiableReader:
     def _shut_down(self, _event: Event, got: _Gathered) -> None:
         got.closed = True
 
+    def _exited(self, event: Event, got: _Gathered) -> None:
+        """Written by whoever supervises the tool: its process has ended, with this exit code."""
+        int(event["code"])
+        got.exited = True
+
     # From what was gathered to reports.
 
     def _reports(self, got: _Gathered, position: int) -> Iterator[Report]:
@@ -312,6 +319,7 @@ class VerifiableReader:
                 minutes=tuple(got.minutes.get((session, topic), ())),
                 ended_ms=got.last_ms,
                 closed=got.closed,
+                exited=got.exited,
             )
 
 

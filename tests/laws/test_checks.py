@@ -10,10 +10,10 @@ import pytest
 from acktrail.contracts import TABLES
 from acktrail.policy import read_policy
 from acktrail.policy.renamed import RENAMED
-from expectations.ask import check_names, thresholds
-from expectations.from_contract import structural
+from expectations.domain.structure import structural
 from expectations.own_suites import read_own_suites
 from expectations.page import table_of_checks
+from expectations.policy_suites import check_names, thresholds
 from expectations.suites import SUITES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -5,12 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter, defaultdict
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from acktrail.answers.timeline import timeline
 from acktrail.contracts.bronze import AUDIT_REPORTS, LOG_RECORDS, METRIC_SAMPLES
-from acktrail.contracts.gold import OFFSET_ACCOUNTS, PRODUCER_RELIABILITY, RETRY_BUDGETS
+from acktrail.contracts.gold import (
+    LOSS_INCIDENTS,
+    OFFSET_ACCOUNTS,
+    PRODUCER_RELIABILITY,
+    RETRY_BUDGETS,
+)
 from acktrail.contracts.runs import COVERAGE
 from acktrail.lake import Lake
 from tests.laws.incident import INCIDENT
@@ -107,3 +114,12 @@ def test_coverage_counts_every_row_of_evidence(whole_lake: Lake) -> None:
         ("logs", LOG_RECORDS),
     ):
         assert rows[kind] == whole_lake.read(table).num_rows, kind
+
+
+def test_every_incident_has_a_timeline_with_the_evidence_of_its_cause(whole_lake: Lake) -> None:
+    incidents = whole_lake.read(LOSS_INCIDENTS).to_pylist()
+    assert {one["cause"] for one in incidents} == {"acks_1_leader_change", "retries_exhausted"}
+    for incident in incidents:
+        rows = timeline(whole_lake, incident, timedelta(minutes=1))
+        assert any(row["evidence"] for row in rows) == bool(incident["evidence"])
+        assert any(row["what"].startswith(("sends ", "is told that ")) for row in rows)

@@ -35,10 +35,10 @@ from click.testing import CliRunner
 from acktrail.cli import main
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.bronze import LOG_RECORDS
+from acktrail.logs.prefilter import clean_text
 from ingest.files.block_scan import scan_block
-from ingest.sources.log_rows import clean_text
 from pipelines.job import Options
-from pipelines.silver import producer_events, unread_records
+from pipelines.silver import log_events, unread_records
 from pipelines.silver.common_lines import read_common
 
 SAID = "Batch fell overboard at node 7"
@@ -64,7 +64,7 @@ def made_by(job):
     return [row for part in job.reader(Options())(batch_for(job)).rows for row in part.to_pylist()]
 
 
-job = producer_events.JOB
+job = log_events.PRODUCER_JOB
 out = pa.schema([pa.field(f.name, f.type) for f in schema(job.output)])
 columns_read, _ = read_common(batch_for(job), out)
 open(sys.argv[1], "w").write(LOG)

@@ -1,442 +1,591 @@
-"""A simulated cluster: logs with leader epochs, producers, groups, scans; and what each reports.
-
-The world knows the truth (what is in each log), and every part of it leaves evidence as real
-clients do: late, missing, replayed, restarted. Time moves by itself.
-"""
+"""A history of a cluster and its clients, made from a seed: one true timeline."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
 
-from acktrail.audit.wire import Report, Sighting, bucket_of, encode_sightings
-from acktrail.contracts.vocabulary import Tier
+from acktrail.audit.loss_evidence import Fact
+from tests.worlds.agents import AuditTopic, LakeLog, Scan, answer_commits, answer_states
+from tests.worlds.evidence import LAG_MS, START_MS, TOPIC, ConfigRow, Evidence, evidence_of
+from tests.worlds.groups import Group, Member
+from tests.worlds.partition import Copy, Partition
+from tests.worlds.producers import DEFAULT_MS, FIRST_SEND, Fate, Host, Producer, named_session
 
-TOPIC = "orders"
-START_MS = 1_800_000_000_000
-LAG_MS = 5_000
-
-
-@dataclass
-class Record:
-    session: str
-    seq: int
-    epoch: int
-
-
-@dataclass
-class Log:
-    """One partition: offset to record, what retention took, and the leader's epoch."""
-
-    records: dict[int, Record] = field(default_factory=dict)
-    earliest: int = 0
-    end: int = 0
-    epoch: int = 0
-
-    def append(self, session: str, seq: int) -> int:
-        self.records[self.end] = Record(session, seq, self.epoch)
-        self.end += 1
-        return self.end - 1
-
-    def cut(self, to: int) -> None:
-        self.epoch += 1
-        self.end = max(to, self.earliest)
-        self.records = {o: r for o, r in self.records.items() if o < self.end}
-
-    def holds(self, session: str, seq: int) -> bool:
-        return any((r.session, r.seq) == (session, seq) for r in self.records.values())
-
-
-@dataclass
-class Member:
-    """One process of a group: a reporter with a position in each partition that it owns.
-
-    Some report what they delivered but not which ranges they read, some not which assignment.
-    """
-
-    reporter: str
-    group: str
-    ranges: bool = True
-    counts: bool = True
-    position: dict[int, int] = field(default_factory=dict)
-    assignment: dict[int, int] = field(default_factory=dict)
-    part: int = 0
-
-
-@dataclass
-class Group:
-    """What is true of a group, whether or not anybody saw it."""
-
-    seen: str
-    """When its commits are seen: always, late (first long after the fact) or never."""
-    from_end: bool
-    """auto.offset.reset: where it begins in a partition without a commit."""
-    owners: dict[int, Member] = field(default_factory=dict)
-    committed: dict[int, int] = field(default_factory=dict)
-    received: set[tuple[str, int]] = field(default_factory=set)
-    """(session, seq) of every record that a member received and lived to report."""
-
-
-@dataclass
-class Producer:
-    session: str
-    reporter: str
-    acks0: bool = False
-    next_seq: int = 0
-    part: int = 0
-    alive: bool = True
-    minutes: dict[int, int] = field(default_factory=dict)
-    """Epoch minute and the first seq sent in it."""
-    seen: list[Sighting] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class StateRow:
-    partition: int
-    at_ms: int
-    earliest: int
-    latest: int
-    epoch: int
-    topic_id: str
-
-
-@dataclass(frozen=True)
-class CommitRow:
-    group: str
-    partition: int
-    at_ms: int
-    offset: int
-    metadata: str
-
-
-@dataclass
-class Evidence:
-    """All that the judges may look at."""
-
-    reports: list[Report] = field(default_factory=list)
-    states: list[StateRow] = field(default_factory=list)
-    commits: list[CommitRow] = field(default_factory=list)
-    compacted: bool = False
+TRAITS = (
+    "slow_followers", "unclean", "zombies", "wipes", "recreated", "retention", "compaction",
+    "transactions", "unnamed", "unaudited", "late_requests", "crashes", "refused", "silence",
+    "groups", "resets", "missing_answers", "partial_scans", "one_replica", "retries",
+    "stuck_controller",
+)  # fmt: skip
+WITH_TOPIC_ID = ("leader_start", "unclean_election", "last_known_leader", "leader_change")
+"""Of these, brokers and controllers print the topic's id."""
+SKEWS = (0, 0, 3_000, -3_000, 90_000, -90_000, 3_600_000, -3_600_000, 86_400_000, -3 * 86_400_000)
 
 
 class World:
-    """One history, made from a seed."""
+    """One history. *skewed*: whether the hosts' clocks are wrong; all else is the same."""
 
-    def __init__(self, seed: int, steps: int = 30) -> None:
-        self.seed = seed
-        self.chance = random.Random(seed)
+    def __init__(self, seed: int, *, skewed: bool = True, steps: int | None = None) -> None:
+        self.seed, self.skewed = seed, skewed
+        chance = self.chance = random.Random(seed)
         self.now = START_MS
-        self.number = 0
-        self.topic_id = "t1"
-        self.logs = {p: Log() for p in range(self.chance.choice([1, 1, 2]))}
-        self.evidence = Evidence(compacted=self.chance.random() < 0.07)
-        self.producers = [self._producer(i) for i in range(self.chance.choice([1, 1, 2]))]
-        self.members = [self._member(i) for i in range(self.chance.choice([0, 1, 2, 3]))]
-        self.groups = {m.group: self._group() for m in self.members}
-        self.late = START_MS + steps * 1_000
-        self.quiet = self.chance.random() < 0.3  # histories without strange events
-        for _ in range(steps):
-            self.now += self.chance.choice([100, 1_000, 4_000])
-            self.chance.choices(*self._steps())[0]()
+        quiet = chance.random() < 0.1
+        likely = chance.choice([0.15, 0.3, 0.5])
+        self.traits = {t for t in TRAITS if chance.random() < likely and not quiet}
+        self.steps = steps or chance.choice([25, 40, 60])
+        self.lake = LakeLog()
+        self.audit_topic = AuditTopic(self.lake, self._host("agent-1"))
+        self.scanner, self.asker = self._host("agent-2"), self._host("agent-3")
+        brokers = [1] if self._has("one_replica") else [1, 2, 3]
+        self.brokers = brokers
+        self.broker_hosts = {b: self._host(f"broker-{b}") for b in (0, *brokers)}
+        self.printed = 0
+        self.generation = 1
+        self.partitions = [
+            Partition(n, "t1", brokers, chance) for n in range(chance.choice([1, 1, 2]))
+        ]
+        self.policy = "compact" if self._has("compaction") else "delete"
+        self.policy_changed = False
+        self.policy_known = chance.random() < 0.85
+        self.min_isr = chance.choice([1, 2, 2]) if len(brokers) > 1 else 1
+        self.unclean = self._has("unclean")
+        self.stuck = self._has("stuck_controller")
+        """The controller does not answer: in-sync replicas stay as they are."""
+        self.state_every = chance.choice([4_000, 30_000, 300_000])
+        self.next_state = self.now
+        self.scans: list[Scan] = []
+        self.scan_number = 0
+        self.index = 0
+        self.calm = False
+        self.producers: list[Producer] = []
+        for number in range(chance.choice([1, 2, 2, 3])):
+            self._start_producer(f"app-{number if chance.random() < 0.7 else 0}")
+        self.groups = [self._group(n) for n in range(chance.choice([1, 1, 2]))]
+        if not self._has("groups"):
+            self.groups = self.groups if chance.random() < 0.4 else []
+        self._say_configs()
+        if chance.random() < 0.8:  # the lake is not new
+            self.scan()
+            self._everything_moves()
+            self.ask()
+        for _ in range(self.steps):
+            self._pass_time()
+            chance.choices(*self._choices())[0]()
         self._end()
 
-    def _steps(self):
+    def _has(self, trait: str) -> bool:
+        return trait in self.traits
+
+    def _host(self, name: str) -> Host:
+        skew = self.chance.choice(SKEWS)
+        return Host(name, skew if self.skewed else 0)
+
+    # -- who there is ----------------------------------------------------------------------------
+
+    def _start_producer(self, client_id: str, like: Producer | None = None) -> Producer:
+        chance = self.chance
+        lib = chance.choice(["java", "librdkafka"])
+        default = chance.random() < 0.4
+        transactional = self._has("transactions") and chance.random() < 0.6
+        acks = "all" if transactional else chance.choice(["all", "all", "1", "1", "0"])
+        idempotent = transactional or (acks == "all" and chance.random() < 0.4)
+        retries = chance.choice([0, 2]) if not idempotent and chance.random() < 0.3 else 2147483647
+        strips = chance.choice([0.05, 0.3]) if self._has("unnamed") else 0.0
+        made = Producer(
+            session=named_session(self.seed, self.index),
+            client_id=client_id,
+            host=self._host(f"host-{self.index}"),
+            lib=lib,
+            acks=acks,
+            chance=chance,
+            timeout_ms=DEFAULT_MS[lib] if default else chance.choice([8_000, 30_000]),
+            retries=retries,
+            idempotent=idempotent,
+            transactional=transactional,
+            shows=chance.choice(["settings", "settings", "settings", "names", "nothing"]),
+            strips=strips,
+            notes_sends=chance.random() < 0.8,
+            offsets=chance.random() < 0.85,
+            reporter=f"r{self.index}",
+        )
+        if like is not None:
+            made.host, made.lib, made.acks = like.host, like.lib, like.acks
+            made.transactional, made.idempotent = like.transactional, like.idempotent
+            made.timeout_ms, made.shows, made.offsets = like.timeout_ms, like.shows, like.offsets
+            made.retries = like.retries
+        self.index += 1
+        self.producers.append(made)
+        return made
+
+    def _group(self, index: int) -> Group:
+        chance = self.chance
+        group = Group(
+            name=f"g{index}",
+            committed_only=chance.random() < 0.5,
+            from_end=chance.random() < 0.3,
+            ahead=chance.random() < 0.3,
+            writes_processed=chance.random() < 0.4,
+            tracks_epochs=chance.random() < 0.5,
+            tells_epochs=chance.random() < 0.5,
+            tells_topic=chance.random() < 0.3,
+        )
+        ranges, counts = chance.random() < 0.8, chance.random() < 0.8
+        mixed = chance.random() < 0.2
+        for n in range(chance.choice([1, 2])):
+            audited = not mixed or n == 0
+            host = self._host(f"consumer-{index}-{n}")
+            group.members.append(Member(group, host, f"m{index}{n}", audited, ranges, counts))
+        return group
+
+    def _say_configs(self) -> None:
+        at, known = self.asker.clock(self.now), self.lake.newest
+        rows = [
+            ConfigRow("broker", str(b), at, (("replica.lag.time.max.ms", str(LAG_MS)),), known)
+            for b in self.brokers
+        ]
+        if self.policy_known:
+            policy = (("cleanup.policy", self.policy),)
+            rows.append(ConfigRow("topic", TOPIC, at, policy, known))
+        self.lake.commit(self.now, "config", "agent-3", rows, 0)
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _pass_time(self) -> None:
+        self.now += self.chance.choice([100, 500, 1_000, 4_000, 4_000, 15_000])
+        if self.chance.random() < 0.04:
+            self.now += self.chance.choice([60_000, 150_000, 400_000])
+        self._everything_moves()
+
+    def _everything_moves(self) -> None:
+        for move in (self._brokers_move, self._clients_move, self._agents_move):
+            move()
+            self.now += 1
+
+    def _brokers_move(self) -> None:
+        self._print_events()
+        for partition in self.partitions:
+            if self.chance.random() < 0.7 or self.calm:
+                partition.replicate(self.now)
+            if not self.stuck or self.calm:
+                partition.give_up_stalled(self.now, 0 if self.calm else LAG_MS)
+
+    def _print_events(self) -> None:
+        """What the brokers' logs say of what happened since."""
+        for partition in self.partitions:
+            for event in partition.events:
+                self.printed += 1
+                host = self.broker_hosts[event.broker]
+                fact = Fact(
+                    event.kind, f"broker_events:{self.printed}", host.clock(self.now),
+                    partition=event.partition, host=host.name, offset=event.offset,
+                    high_watermark=event.high_watermark, broker=event.broker,
+                    leader=event.leader, epoch=event.epoch,
+                    topic_id=partition.topic_id if event.kind in WITH_TOPIC_ID else None,
+                )  # fmt: skip
+                self.lake.commit(self.now, "fact", host.name, [fact], 0)
+            partition.events.clear()
+
+    def _clients_move(self) -> None:
+        for producer in self.producers:
+            if producer.alive:
+                producer.advance(self.partitions, self.now, self.min_isr, self.calm)
+            if self._has("late_requests") or self.calm:
+                producer.late(self.partitions, self.now)
+            else:
+                producer.on_wire.clear()
+
+    def _agents_move(self) -> None:
+        self.audit_topic.deliver(self.now)
+        self.now += 1
+        if self.now >= self.next_state:
+            self.next_state = self.now + self.state_every
+            if not self._has("missing_answers") or self.chance.random() < 0.6:
+                self.ask()
+        for scan in list(self.scans):
+            self.now += 1
+            slow = not self.calm and self.chance.random() < 0.3
+            if not slow and scan.step(self.chance.choice([3, 10, 100]), self.now):
+                self.scans.remove(scan)
+
+    def _choices(self) -> tuple[list[Callable[[], None]], list[int]]:
         steps = [
-            (self.produce, 10), (self.report, 4), (self.snapshot, 4), (self.consume, 5),
-            (self.commit, 2), (self.scan, 2),
+            (self.produce, 14), (self.report, 6), (self.scan, 2), (self.ask, 1),
         ]  # fmt: skip
-        if not self.quiet:
+        if self.groups:
             steps += [
-                (self.cut, 2), (self.rebalance, 1), (self.expire, 1), (self.jump, 1),
-                (self.crash, 1), (self.replay, 1), (self.restart_reporter, 1), (self.rewind, 1),
+                (self.consume, 8), (self.commit, 4), (self.report_reads, 4), (self.rebalance, 1),
             ]  # fmt: skip
-        if self.evidence.compacted:
-            steps.append((self.compact, 3))
+        more = {
+            "slow_followers": [(self.stall, 3), (self.fail_broker, 2), (self.restart, 2)],
+            "unclean": [(self.stall, 2), (self.fail_leader, 2), (self.restart, 1)],
+            "zombies": [(self.isolate, 3), (self.heal, 1)],
+            "wipes": [(self.wipe, 1)],
+            "one_replica": [(self.fail_leader, 1), (self.restart, 2)],
+            "recreated": [(self.recreate, 1)],
+            "retention": [(self.expire, 2)],
+            "compaction": [(self.compact, 2), (self.change_policy, 1)],
+            "transactions": [(self.end_transactions, 5)],
+            "unaudited": [(self.produce_foreign, 3)],
+            "crashes": [(self.crash, 1), (self.close, 1)],
+            "refused": [(self.refuse, 3)],
+            "silence": [(self.fall_silent, 2)],
+            "resets": [(self.reset, 2), (self.jump, 1), (self.rewind, 1), (self.kill_member, 2),
+                (self.close_member, 1)],
+            "partial_scans": [(self.scan_part, 4)],
+        }  # fmt: skip
+        for trait in sorted(self.traits & set(more)):
+            steps += more[trait]
         return [s for s, _ in steps], [w for _, w in steps]
 
-    def _producer(self, index: int) -> Producer:
-        return Producer(self._session(index), f"p{index}", acks0=self.chance.random() < 0.2)
+    def _any_partition(self) -> Partition | None:
+        partition = self.chance.choice(self.partitions)
+        return partition if partition.readable else None
 
-    def _member(self, index: int) -> Member:
-        ranges, counts = self.chance.random() < 0.8, self.chance.random() < 0.8
-        return Member(f"m{index}", f"g{index % 2}", ranges, counts)
-
-    def _group(self) -> Group:
-        seen = self.chance.choice(["always", "always", "late", "never"])
-        return Group(seen, from_end=self.chance.random() < 0.3)
-
-    def _session(self, index: int) -> str:
-        """A name that no other world has, and that shares one of a few buckets."""
-        names = (f"s{index}-{self.seed}-{attempt}" for attempt in range(10_000))
-        return next(name for name in names if bucket_of(name, 0) < "x04")
-
-    # -- what happens ----------------------------------------------------------------------------
+    # -- producers -------------------------------------------------------------------------------
 
     def produce(self) -> None:
         alive = [p for p in self.producers if p.alive]
         if not alive:
+            if self.chance.random() < 0.5:
+                self._start_producer("app-0")
             return
         producer = self.chance.choice(alive)
-        for _ in range(self.chance.choice([1, 3, 6])):
-            self._send(producer)
+        number = self.chance.randrange(len(self.partitions))
+        for _ in range(self.chance.choice([1, 2, 4, 6])):
+            producer.send(number, self.now)
+        if self.chance.random() < 0.7:
+            producer.advance(self.partitions, self.now + 1, self.min_isr, False)
+            self.now += 2
 
-    def _send(self, producer: Producer) -> None:
-        seq, producer.next_seq = producer.next_seq, producer.next_seq + 1
-        producer.minutes.setdefault(self.now // 60_000, seq)
-        number = self.chance.choice(list(self.logs))
-        log = self.logs[number]
-        if self.chance.random() < 0.8:
-            self._note(producer, seq, Tier.SENT, -1, None)
-        if producer.acks0:
-            if self.chance.random() < 0.9:
-                log.append(producer.session, seq)
-            if self.chance.random() < 0.95:
-                self._note(producer, seq, Tier.SENT_UNACKED, number, None)
-            return
-        fate = self.chance.random()
-        if fate < 0.72:
-            offset = log.append(producer.session, seq)
-            if fate < 0.06:  # the ack was lost, and a retry stored it again
-                offset = log.append(producer.session, seq)
-            self._note(producer, seq, Tier.ACKED, number, offset)
-        elif fate < 0.76:
-            log.append(producer.session, seq)
-            self._note(producer, seq, Tier.ACKED_NO_OFFSET, number, None)
-        elif fate < 0.84:
-            if fate < 0.77:
-                log.append(producer.session, seq)  # a ghost
-            self._note(producer, seq, Tier.FAILED, -1, None, "NOT_ENOUGH_REPLICAS")
-        elif fate < 0.94:
-            if fate < 0.89:
-                log.append(producer.session, seq)
-            known = number if fate < 0.87 else -1
-            self._note(producer, seq, Tier.INDETERMINATE, known, None, "_TIMED_OUT")
-        elif fate < 0.97:
-            log.append(producer.session, seq)
+    def refuse(self) -> None:
+        for producer in self.producers:
+            if producer.alive and not producer.transactional and self.chance.random() < 0.6:
+                producer.send(0, self.now, self.chance.choice(FIRST_SEND[producer.lib]))
 
-    def _note(self, producer, seq, tier, partition, offset, error=None) -> None:
-        at = self.now + self.chance.choice([0, 5, 50])
-        producer.seen.append(
-            Sighting(producer.session, TOPIC, seq, tier, at, partition, offset, error=error)
-        )
+    def produce_foreign(self) -> None:
+        """Records of producers that are not audited."""
+        partition = self._any_partition()
+        if partition is not None:
+            for _ in range(self.chance.choice([1, 3])):
+                partition.append(Copy("", -1, 0, False), self.now)
 
-    def cut(self) -> None:
-        log = self.chance.choice(list(self.logs.values()))
-        log.cut(self.chance.randint(log.earliest, log.end))
-
-    def expire(self) -> None:
-        log = self.chance.choice(list(self.logs.values()))
-        log.earliest = self.chance.randint(log.earliest, log.end)
-        log.records = {o: r for o, r in log.records.items() if o >= log.earliest}
-
-    def compact(self) -> None:
-        log = self.chance.choice(list(self.logs.values()))
-        for offset in list(log.records)[:-1]:
-            if self.chance.random() < 0.3:
-                del log.records[offset]
+    def end_transactions(self) -> None:
+        for producer in self.producers:
+            if producer.alive and producer.transactional:
+                commit = self.chance.random() < 0.6
+                producer.end_transaction(self.partitions, self.now, commit)
 
     def crash(self) -> None:
-        """A producer dies; what it had not reported is gone."""
         producer = self.chance.choice(self.producers)
-        producer.alive = False
-        producer.seen.clear()
+        if not producer.alive:
+            return
+        ended = producer.transaction
+        producer.die()
+        if self.chance.random() < 0.5:
+            rows = producer.beat(self.now, exited=True, reporter=f"{producer.reporter}-host")
+            self._send_rows("heartbeat", producer.session, rows)
+        if self.chance.random() < 0.5:
+            self._start_producer(producer.client_id, like=producer)
+        if ended is not None:
+            producer.transaction = ended
+            producer.end_transaction(self.partitions, self.now, False)
+            producer.seen.clear()
 
-    def restart_reporter(self) -> None:
+    def close(self) -> None:
         producer = self.chance.choice(self.producers)
-        producer.reporter += "x"
+        if producer.alive:
+            producer.close(self.partitions, self.now)
+            producer.silent = False
+            self._report(producer)
 
-    # -- what is reported ------------------------------------------------------------------------
+    def fall_silent(self) -> None:
+        """It lives, and cannot report; or it can again."""
+        producer = self.chance.choice(self.producers)
+        producer.silent = not producer.silent
 
     def report(self) -> None:
         for producer in self.producers:
-            if producer.alive:
+            if producer.alive and not producer.silent:
                 self._report(producer)
 
     def _report(self, producer: Producer) -> None:
-        self.number += 1
-        made = encode_sightings(
-            producer.seen, producer.reporter, self.number, self.now, producer.part
-        )
-        producer.part += len(made)
-        producer.seen = []
-        if self.chance.random() < 0.93:  # else the report never arrives
-            self._arrive(made)
-            if made and self.chance.random() < 0.2:  # an older version of the same part, late
-                old = self.chance.choice(made)
-                older = encode_sightings([], old.reporter, 0, self.now)
-                assert older == []
-                self.evidence.reports.append(replace(old, number=old.number - 1, ids=b"\x00"))
+        self._send_rows("report", producer.session, producer.report(self.now))
+        if self.chance.random() < 0.6 or self.calm or producer.closed:
+            self._send_rows("heartbeat", producer.session, producer.beat(self.now))
+
+    def _send_rows(self, kind: str, source: str, rows) -> None:
+        delay = self.chance.choice([0, 0, 0, 500, 5_000, 60_000, 200_000])
+        self.audit_topic.put(self.now + (0 if self.calm else delay), kind, source, rows)
+
+    # -- brokers ---------------------------------------------------------------------------------
+
+    def stall(self) -> None:
+        for partition in self.partitions:
+            for broker in partition.replicas:
+                if self.chance.random() < 0.5:
+                    partition.stall(broker)
+
+    def fail_leader(self) -> None:
+        leader = self.chance.choice(self.partitions).leader
+        if leader is not None:
+            self._fail(leader)
+
+    def fail_broker(self) -> None:
+        self._fail(self.chance.choice(self.brokers))
+
+    def _fail(self, broker: int) -> None:
+        for partition in self.partitions:
+            if broker in partition.live:
+                partition.kill(broker, self.now, unclean=self.unclean)
+
+    def restart(self) -> None:
+        dead = [b for b in self.brokers if b not in self.partitions[0].live]
+        if dead:
+            broker = self.chance.choice(dead)
+            for partition in self.partitions:
+                partition.restart(broker, self.now)
+                partition.resume(broker)
+        elif self.chance.random() < 0.5:
+            for partition in self.partitions:
+                partition.stalled.clear()
+
+    def wipe(self) -> None:
+        """A broker comes back with an empty disk."""
+        broker = self.chance.choice(self.brokers)
+        self._fail(broker)
+        self.now += 1
+        for partition in self.partitions:
+            partition.restart(broker, self.now, wiped=True)
+
+    def isolate(self) -> None:
+        for partition in self.partitions:
+            if partition.isolate_leader(self.now):
+                for producer in self.producers:
+                    producer.zombie_fan = self.chance.random() < 0.6
+
+    def heal(self) -> None:
+        for partition in self.partitions:
+            partition.heal()
+
+    def recreate(self) -> None:
+        """The topic is deleted and created again."""
+        self._print_events()
+        self.generation += 1
+        topic_id = f"t{self.generation}"
+        for number, partition in enumerate(self.partitions):
+            partition.end_for_ever(self.now)
+            self.partitions[number] = Partition(number, topic_id, self.brokers, self.chance)
+            self.partitions[number].live = set(partition.live) or {self.brokers[0]}
+        for partition in self.partitions:
+            partition.leader = sorted(partition.live)[0]
+            partition.isr = sorted(partition.live)
+        self.scans.clear()
+        for group in self.groups:
+            group.owners.clear()
+            group.committed.clear()
+            for member in group.members:
+                member.position.clear()
+                member.processed.clear()
+                member.open_range.clear()
+                member.polled.clear()
+        for producer in self.producers:
+            for flight in producer.flights:
+                flight.copy = None
+
+    def expire(self) -> None:
+        partition = self._any_partition()
+        if partition is not None:
+            to = self.chance.randint(partition.log.start, partition.watermark)
+            why = self.chance.choice(["retention", "deleted"])
+            self._expire_unread(partition, to)
+            partition.delete_before(to, self.now, why)
+
+    def _expire_unread(self, partition: Partition, to: int) -> None:
+        """Remember what groups had still to read."""
+        for group in self.groups:
+            number = partition.number
+            owner = group.owners.get(number)
+            first = group.committed.get(number, (None, ""))[0]
+            if owner is not None:
+                first = owner.processed[number]
+            if first is not None and first < to:
+                group.resets.append((self.now, number, first, to - 1, "expired"))
+                for offset in range(first, to):
+                    copy = partition.log.records.get(offset)
+                    if copy is not None and offset < partition.watermark:
+                        group.expired.setdefault(copy, self.now)
+
+    def compact(self) -> None:
+        partition = self._any_partition()
+        if partition is not None and self.policy != "delete":
+            partition.compact(self.now)
+
+    def change_policy(self) -> None:
         if self.chance.random() < 0.5:
-            self._beat(producer)
-
-    def _beat(self, producer: Producer, closed: bool = False) -> None:
-        self.evidence.reports.append(
-            Report(
-                reporter=producer.reporter,
-                tier=Tier.HEARTBEAT,
-                topic=TOPIC,
-                number=self.number,
-                reported_ms=self.now,
-                session=producer.session,
-                settings={"delivery.timeout.ms": "8000", "client_id": producer.session},
-                minutes=tuple(n for pair in producer.minutes.items() for n in pair),
-                closed=closed,
-            )
-        )
-
-    def _arrive(self, reports: list[Report]) -> None:
-        self.evidence.reports.extend(reports)
-
-    def replay(self) -> None:
-        if self.evidence.reports:
-            self.evidence.reports.append(self.chance.choice(self.evidence.reports))
-
-    def snapshot(self) -> None:
-        for number, log in self.logs.items():
-            self.evidence.states.append(
-                StateRow(number, self.now, log.earliest, log.end, log.epoch, self.topic_id)
-            )
-
-    def scan(self, whole: bool = False) -> None:
-        """Read from somewhere to the end; what is found and what was covered arrive together."""
-        for number, log in self.logs.items():
-            self._scan(number, log, log.earliest if whole else None)
-
-    def _scan(self, number: int, log: Log, first: int | None) -> None:
-        if first is None:
-            first = self.chance.randint(log.earliest, max(log.earliest, log.end))
-        self.number += 1
-        reporter = f"scan{self.number}"
-        seen = [
-            Sighting(
-                r.session, TOPIC, r.seq, Tier.IN_LOG, self.now, number, o, leader_epoch=r.epoch,
-                topic_id=self.topic_id,
-            )
-            for o, r in sorted(log.records.items())
-            if o >= first
-        ]  # fmt: skip
-        self._arrive(encode_sightings(seen, reporter, self.number, self.now))
-        self.evidence.reports.append(
-            Report(
-                reporter=reporter, tier=Tier.SCANNED, topic=TOPIC, number=self.number,
-                reported_ms=self.now, partition=number, part=10**6, first_offset=first,
-                last_offset=log.end - 1, records=len(seen), began_ms=self.now, ended_ms=self.now,
-                closed=True,
-            )
-        )  # fmt: skip
+            self.policy = self.chance.choice(["delete", "compact", "compact,delete"])
+            self.policy_changed = True
+            if self.policy_known or self.chance.random() < 0.3:
+                self.policy_known = True
+                self._say_configs()
 
     # -- groups ----------------------------------------------------------------------------------
 
     def consume(self) -> None:
-        if not self.members:
+        group = self.chance.choice(self.groups)
+        partition = self._any_partition()
+        if partition is None:
             return
-        number = self.chance.choice(list(self.logs))
-        member = self._owner(self.chance.choice(self.members), number)
-        log = self.logs[number]
-        first = min(max(member.position[number], log.earliest), log.end)
-        last = min(log.end, first + self.chance.randint(1, 12)) - 1
-        if last < first:
-            return
-        member.position[number] = last + 1
-        read = {o: r for o, r in sorted(log.records.items()) if first <= o <= last}
-        if self.chance.random() < 0.92:
-            self.groups[member.group].received |= {(r.session, r.seq) for r in read.values()}
-            self._report_read(member, number, read, (first, last))
-        else:  # a part is kept until its report was acked, so it is lost with its process only
-            member.reporter += "~"
-
-    def _owner(self, member: Member, number: int) -> Member:
-        """Who of the member's group has the partition; if nobody, the member is given it."""
-        group = self.groups[member.group]
-        if number not in group.owners:
-            if number not in group.committed and self.chance.random() < 0.15:
-                self._unaudited(member.group, number)
-            self._assign(member, number)
-        return group.owners[number]
-
-    def _unaudited(self, name: str, number: int) -> None:
-        """The group ran before it was audited: what it read it has committed, and that is seen."""
-        group, log = self.groups[name], self.logs[number]
-        if group.seen == "always":
-            group.received |= {(r.session, r.seq) for r in log.records.values()}
-            group.committed[number] = log.end
-            self.evidence.commits.append(CommitRow(name, number, self.now, log.end, ""))
-
-    def _assign(self, member: Member, number: int) -> None:
-        """From the last commit, seen or not; without one from where the group is set to begin."""
-        group, log = self.groups[member.group], self.logs[number]
-        begin = log.end if group.from_end else log.earliest
-        group.owners[number] = member
-        member.assignment[number] = member.assignment.get(number, 0) + 1
-        member.position[number] = group.committed.get(number, begin)
-
-    def _report_read(self, member, number, read, bounds) -> None:
-        seen = [
-            Sighting(
-                r.session, TOPIC, r.seq, Tier.DELIVERED, self.now, number, o, member.group,
-                leader_epoch=r.epoch,
-            )
-            for o, r in read.items()
-        ]  # fmt: skip
-        self.number += 1
-        made = encode_sightings(seen, member.reporter, self.number, self.now, member.part)
-        member.part += len(made) + 1
-        self._arrive(made)
-        if member.ranges:
-            self.evidence.reports.append(
-                Report(
-                    reporter=member.reporter, tier=Tier.CONSUMED, topic=TOPIC, number=self.number,
-                    reported_ms=self.now, partition=number, group=member.group,
-                    part=member.part, first_offset=bounds[0], last_offset=bounds[1],
-                    records=len(seen), began_ms=self.now, ended_ms=self.now,
-                    assignment=member.assignment[number] if member.counts else None,
-                )
-            )  # fmt: skip
+        number = partition.number
+        group.finish(number, self.now)
+        self.now += 1
+        group.read(number, partition, self.chance.choice([2, 5, 20]), self.now, self.chance)
+        if group.ahead and self.chance.random() < 0.6:
+            group.poll_ahead(number, partition, self.chance.choice([2, 5]), self.now)
+            group.commit(number)
 
     def commit(self) -> None:
-        for name, group in self.groups.items():
-            for number, owner in group.owners.items():
-                position = group.committed[number] = owner.position[number]
-                processed = self.chance.choice([None, None, position, max(0, position - 3)])
-                text = "" if processed is None else f"acktrail:processed={processed}"
-                if group.seen == "always" or (group.seen == "late" and self.now >= self.late):
-                    self.evidence.commits.append(CommitRow(name, number, self.now, position, text))
+        for group in self.groups:
+            for number in list(group.owners):
+                group.commit(number)
+
+    def report_reads(self) -> None:
+        for group in self.groups:
+            for member in group.members:
+                self._send_rows("read", member.reporter, member.made)
+                member.made = []
 
     def rebalance(self) -> None:
-        """Members lose their partitions; whoever gets them starts from the last commit."""
-        for name, group in self.groups.items():
-            mates = [m for m in self.members if m.group == name]
+        for group in self.groups:
             for number in list(group.owners):
-                self._assign(self.chance.choice(mates), number)
-            for member in mates:
-                if self.chance.random() < 0.5:
-                    member.reporter += "'"
+                if self.partitions[number].readable:
+                    group.finish(number, self.now)
+                    if self.chance.random() < 0.7:
+                        group.commit(number)
+                    member = self.chance.choice(group.members)
+                    group.assign(member, number, self.partitions[number], self.now)
+
+    def kill_member(self) -> None:
+        for group in self.groups:
+            group.kill(self.chance.choice(group.members), self.partitions, self.now)
+
+    def close_member(self) -> None:
+        for group in self.groups:
+            member = self.chance.choice(group.members)
+            self._send_rows("read", member.reporter, group.close(member, self.now))
+
+    def reset(self) -> None:
+        for group in self.groups:
+            partition = self._any_partition()
+            if partition is not None and partition.number in group.committed:
+                group.finish(partition.number, self.now)
+                if self.chance.random() < 0.8:
+                    group.commit(partition.number)
+                to = self.chance.randint(partition.log.start, partition.watermark)
+                group.reset(partition.number, partition, to, self.now)
 
     def jump(self) -> None:
-        """Members' positions are reset to the end."""
-        for group in self.groups.values():
-            for number, owner in group.owners.items():
-                owner.position[number] = self.logs[number].end
+        for group in self.groups:
+            partition = self._any_partition()
+            if partition is not None:
+                group.finish(partition.number, self.now)
+                group.jump(partition.number, partition, self.now)
 
     def rewind(self) -> None:
-        """Members seek back, and may seek forward again before they have read it all."""
-        for group in self.groups.values():
-            for number, owner in group.owners.items():
-                first = self.logs[number].earliest
-                owner.position[number] = self.chance.randint(
-                    first, max(first, owner.position[number])
+        for group in self.groups:
+            partition = self._any_partition()
+            if partition is not None:
+                group.finish(partition.number, self.now)
+                group.rewind(partition.number, partition, self.chance)
+
+    # -- agents ----------------------------------------------------------------------------------
+
+    def ask(self) -> None:
+        self.now += 1
+        answer_states(self.lake, self.asker, self.partitions, self.now, self.chance)
+        answer_commits(self.lake, self.asker, self.groups, self.partitions[0].topic_id, self.now)
+
+    def scan(self) -> None:
+        self.scan_number += 1
+        for partition in self.partitions:
+            if partition.readable:
+                self.scans.append(
+                    Scan.begin(self.lake, self.scanner, partition, self.scan_number, self.now)
                 )
 
+    def scan_part(self) -> None:
+        partition = self._any_partition()
+        if partition is not None:
+            self.scan_number += 1
+            ends = [self.chance.randint(0, partition.watermark) for _ in range(2)]
+            if self.chance.random() < 0.5:
+                ends[1] = partition.watermark
+            span = (min(ends), max(ends))
+            self.scans.append(
+                Scan.begin(self.lake, self.scanner, partition, self.scan_number, self.now, span)
+            )
+
+    # -- the end ---------------------------------------------------------------------------------
+
     def _end(self) -> None:
-        """Most histories end with everything reported and scanned late enough to decide."""
-        self.report()
+        """All brokers are back, everybody reports, and the log is scanned whole, late enough."""
+        self.calm = True
+        self.ask()
+        self._heal_all()
+        self.end_transactions()
         closing = self.chance.random()
+        for producer in [p for p in self.producers if p.alive]:
+            producer.silent = False
+            if closing < 0.5:
+                producer.close(self.partitions, self.now)
+            self._report(producer)
+        self.now += 2_000
+        self._read_the_rest()
+        self.now += 300_000
+        self._everything_moves()
+        self.ask()
+        self._scan_twice()
+        self.now += 20_000
+        self.ask()
+
+    def _heal_all(self) -> None:
+        for partition in self.partitions:
+            partition.heal()
+            partition.stalled.clear()
+            for broker in sorted(set(self.brokers) - partition.live):
+                partition.restart(broker, self.now)
+        for pause in (2_000, 2_000, 2_000, self.chance.choice([1_000, 400_000])):
+            self.now += pause
+            self._everything_moves()
+
+    def _read_the_rest(self) -> None:
+        if self.groups:
+            for _ in range(3 * len(self.partitions) * len(self.groups)):
+                self.consume()
+                self.now += 1
+            self.commit()
+            self.report_reads()
+
+    def _scan_twice(self) -> None:
+        """While heartbeats go on."""
+        observer = self._start_producer("observer")
+        observer.shows, observer.host.skew_ms = "settings", 0
+        for _ in range(2):
+            for _ in range(3):
+                self._send_rows("heartbeat", observer.session, observer.beat(self.now))
+                self.now += 10_000
+                self._everything_moves()
+            self.scan()
+            while self.scans:
+                self._everything_moves()
+        self.ended_scan = self.scan_number
+
+    @property
+    def evidence(self) -> Evidence:
+        """All that was said."""
+        return evidence_of(self.lake.units)
+
+    def fates(self) -> Iterator[Fate]:
+        """What is true of every id."""
         for producer in self.producers:
-            if producer.alive and closing < 0.5:
-                self._beat(producer, closed=True)
-        if self.chance.random() < 0.7:
-            self.snapshot()
-            self.now += self.chance.choice([6_000, 20_000])
-            self.scan(whole=True)
-            self.now += 11_000
-            self.snapshot()
+            yield from producer.fates.values()

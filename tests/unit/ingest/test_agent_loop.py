@@ -25,8 +25,9 @@ from acktrail.errors import (
 )
 from acktrail.lake import Position
 from ingest.agent.counters import SourceCounts, commit_note
-from ingest.agent.loop import Agent, Pace
+from ingest.agent.loop import Agent
 from ingest.agent.own_metrics import AgentMetrics
+from ingest.agent.reading import Pace
 from ingest.agent.writer import Writer
 from ingest.source import Batch, Health
 
@@ -107,6 +108,32 @@ def test_a_source_that_dies_is_opened_again_and_others_go_on(error):
     _run_until(agent, lambda: lake.moved.get("a") == 5 and lake.moved.get("b") == 5)
     assert dying.opened == dying.closed == 3
     assert agent.counts["a"].failures[type(error).__name__] == 2
+
+
+def test_a_source_that_cannot_be_closed_is_opened_again(caplog):
+    lake = MemoryLake()
+    dying = Numbers("a", fails_at={2: SourceUnavailable("away")})
+    dying.close = lambda: (_ for _ in ()).throw(OSError("the connection is gone"))
+    agent = Agent(lake, [dying], QUICK)
+    _run_until(agent, lambda: lake.moved.get("a") == 5)
+    assert dying.opened == 2
+    assert "a: could not be closed in good order: the connection is gone" in caplog.text
+
+
+def test_what_is_in_the_lake_is_not_committed_again_by_a_source_that_fails_then():
+    lake, source = MemoryLake(), Numbers("a", 1)
+    committed: list[Batch] = []
+
+    def fail_once(batch: Batch) -> None:
+        committed.append(batch)
+        if len(committed) == 1:
+            raise ValueError("a bug")
+
+    source.committed = fail_once
+    agent = Agent(lake, [source], QUICK, once=True)
+    agent.run()
+    assert len(committed) == 1, "nothing was committed a second time"
+    assert (agent.counts["a"].received, agent.counts["a"].balances) == (3, True)
 
 
 def test_once_gives_up_on_a_dead_source_after_the_others_are_done():

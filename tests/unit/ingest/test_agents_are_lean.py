@@ -12,7 +12,7 @@ from ingest.registry import BUILDERS
 without_pandas(reading=True)  # as `acktrail agent` does first
 for module in BUILDERS.values():
     importlib.import_module(module)
-import ingest.messages.load, ingest.replay
+import ingest.messages.message_files, ingest.replay
 import prometheus_api_client.prometheus_connect
 print([m for m in ("pandas", "pyspark", "great_expectations", "matplotlib") if m in sys.modules])
 """

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from memory_lake import MemoryLake
 
 from acktrail.settings.sources import LogFilesSource
-from ingest.agent.flush import FlushBuffer
 from ingest.registry import SourceContext
+from ingest.source import Flush
 from ingest.sources.log_files import LogFiles
 
 _NUMBER = re.compile(r"line (\d+) END")
@@ -34,7 +34,7 @@ class Following(RuleBasedStateMachine):
         self.written = 0
         self.torn = ""
         self.agent = self.start()
-        self.pending = FlushBuffer()
+        self.pending: dict[str, Flush] = {}
 
     def teardown(self) -> None:
         self.agent.close()
@@ -135,20 +135,20 @@ class Following(RuleBasedStateMachine):
     def poll(self) -> None:
         self.now += 1
         for batch in self.agent.poll(0):
-            self.pending.add(batch, self.now)
+            self.pending.setdefault(batch.table.name, Flush(batch.table)).add(batch)
 
     @rule()
     def commit(self) -> None:
-        for flush in self.pending.flushes():
+        for flush in list(self.pending.values()):
             self.lake.append(flush.table, flush.data(), flush.positions)
             for batch in flush.batches:
                 self.agent.committed(batch)
-            self.pending.done(flush)
+            del self.pending[flush.table.name]
 
     @rule()
     def die_and_start_again(self) -> None:
         self.agent.close()
-        self.pending = FlushBuffer()
+        self.pending = {}
         self.agent = self.start()
 
     @rule()

@@ -11,8 +11,9 @@ import pytest
 from memory_lake import MemoryLake
 
 from acktrail.settings.sources import LogFilesSource
+from ingest.files.stream import BLOCK
 from ingest.registry import SourceContext
-from ingest.sources.log_files import BLOCK, LogFiles
+from ingest.sources.log_files import LogFiles
 
 RETRY = "2026-01-31 10:00:00,001 WARN Got error produce response number {}\n"
 QUIET = "2026-01-31 10:00:00,001 INFO nothing of interest\n"

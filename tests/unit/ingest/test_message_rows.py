@@ -19,8 +19,8 @@ from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.contracts.vocabulary import Tier
 from acktrail.errors import UsageError
 from acktrail.lake import Lake
-from ingest.messages.load import ingest_files
-from ingest.messages.rows import message_reports
+from ingest.messages.message_files import ingest_files
+from ingest.messages.reports import message_reports
 
 AT = datetime(2026, 1, 31, tzinfo=UTC)
 ROW = st.fixed_dictionaries(
@@ -127,7 +127,7 @@ def test_a_file_is_read_once_whatever_its_form(tmp_path):
 
 
 def test_killed_after_a_commit_it_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("ingest.messages.file.ROWS_AT_A_TIME", 100)
+    monkeypatch.setattr("ingest.messages.message_files.ROWS_AT_A_TIME", 100)
     parquet = tmp_path / "b.parquet"
     pq.write_table(pa.Table.from_pylist(sent(450)), parquet)
     lake = Lake(tmp_path / "lake")
@@ -250,7 +250,7 @@ def test_timestamps_of_parquet_need_a_zone(tmp_path, kind, named):
 
 def test_the_first_wrong_rows_are_named_and_the_rest_is_counted(tmp_path, monkeypatch):
     """Also where the wrong rows come after a piece that is right: nothing is written before."""
-    monkeypatch.setattr("ingest.messages.file.ROWS_AT_A_TIME", 10)
+    monkeypatch.setattr("ingest.messages.message_files.ROWS_AT_A_TIME", 10)
     file = tmp_path / "wrong.parquet"
     listed = [{**r, "tier": "posted"} if n >= 12 else r for n, r in enumerate(sent(30))]
     pq.write_table(pa.Table.from_pylist(listed), file)

@@ -9,7 +9,8 @@ import pytest
 from acktrail.errors import AcktrailError
 from acktrail.lake import Lake
 from acktrail.settings.sources import LogFilesSource, VerifiableSource
-from ingest.agent.loop import Agent, Pace
+from ingest.agent.loop import Agent
+from ingest.agent.reading import Pace
 from ingest.registry import SourceContext, build_source
 
 LINE = "2026-11-18 09:00:00,000 WARN [Producer clientId=a] Got error produce response\n"

@@ -135,6 +135,26 @@ def test_the_sum_at_the_end_says_what_was_sent_and_never_reported():
     assert beat.minutes == (28575540, 0)
 
 
+def test_an_exit_code_proves_an_end_but_no_good_order():
+    """A line of whoever supervises the tool; it may be all there is in a piece of the file."""
+    reader = VerifiableReader("ab" * 16, "", {"client_id": "shop"})
+    first = acked(0, 5)
+    (before,) = [r for r in reader.read(first, 0).reports if r.tier is Tier.HEARTBEAT]
+    assert (before.closed, before.exited) == (False, False)
+    piece = reader.read(line("process_exited", 1_714_532_500_000, code=137), len(first))
+    (beat,) = piece.reports
+    assert (beat.tier, beat.session, beat.closed, beat.exited) == (
+        Tier.HEARTBEAT,
+        "vp-7",
+        False,
+        True,
+    )
+    assert dict(beat.settings) == {"client_id": "shop"}
+    wrong = reader.read(line("process_exited"), 10_000)
+    assert wrong.dropped["unreadable"] == 1
+    assert not any(r.exited for r in wrong.reports)
+
+
 def test_ids_of_many_blocks():
     got = read(acked(70_000, 1))
     assert len(ids(got.reports, Tier.SENT)) == 70_001

@@ -1,4 +1,4 @@
-"""Which file is this? Told by its first bytes, so that a name may change and a copy is known.
+"""Which file is this? Decided by its first bytes, so that a name may change and a copy is known.
 
 A file is known by a hash of its first 1,024 bytes. Where these hold no clock time (a banner that
 every start prints alike) the window grows, up to 64 KiB, until they do: else two files would be
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 WINDOW = 1_024
 WIDEST = 64 * 1_024
@@ -21,15 +20,6 @@ FIRST_LINE = 256
 """A first line longer than this is known by its first bytes alone."""
 
 _CLOCK = re.compile(rb"\d\d:\d\d:\d\d|\b1\d{9}(?:\d{3})?\b")
-_ROTATION = re.compile(r"(?:[-._]?\d[\d\-_.T:]*|\.(?:gz|bak|old|rotated))(?=[.\-_]|$)")
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What a file is known by. *settled* once its window is filled: it never changes again."""
-
-    key: str
-    settled: bool
 
 
 def window_of(head: bytes) -> int | None:
@@ -44,19 +34,22 @@ def window_of(head: bytes) -> int | None:
     return None
 
 
-def settled_identity(head: bytes) -> Identity | None:
-    """The identity of a file with these first bytes; None while they do not fill the window."""
+def settled_identity(head: bytes) -> str | None:
+    """The identity of a file with these first bytes; None while they do not fill the window.
+
+    Once a file has one, it never changes again.
+    """
     size = window_of(head)
-    return None if size is None else Identity(_digest(head[:size]), True)
+    return None if size is None else _digest(head[:size])
 
 
-def passing_identity(head: bytes, device: int, inode: int) -> Identity | None:
+def passing_identity(head: bytes, device: int, inode: int) -> str | None:
     """The identity of a shorter file; None while its first line is not complete."""
     end = head.find(b"\n", 0, FIRST_LINE)
     if end < 0 and len(head) < FIRST_LINE:
         return None
     first = head[: end + 1] if end >= 0 else head[:FIRST_LINE]
-    return Identity(f"{device:x}-{inode:x}-{_digest(first)[:12]}", False)
+    return f"{device:x}-{inode:x}-{_digest(first)[:12]}"
 
 
 def marks(head: bytes, family: str) -> dict[str, int]:
@@ -77,12 +70,6 @@ def marks(head: bytes, family: str) -> dict[str, int]:
 def mark(read: bytes, family: str) -> str:
     """The mark that says: a file of this family was read exactly this far."""
     return "mark-" + hashlib.sha256(f"{family}\0".encode() + read).hexdigest()[:32]
-
-
-def family(name: str) -> str:
-    """A file name without what rotation adds: app.log for app.log.1, app-2026-01-31.log.gz."""
-    shortened = _ROTATION.sub("", name)
-    return shortened or name
 
 
 def _digest(text: bytes) -> str:
