@@ -2,10 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-export PYTHONPATH := $(CURDIR)
+export PYTHONPATH := $(CURDIR):$(CURDIR)/clients/python/src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers airflow-env demo test lint docs bench soak lab clean
+.PHONY: help setup servers airflow-env clients demo test lint docs bench soak lab clean
 
 help:  ## this menu
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ servers: setup  ## the servers the tests run against, from Debian's packages (ne
 
 airflow-env:  ## Airflow in an environment of its own (.venv-airflow)
 	@bash scripts/airflow_env.sh
+
+clients: setup  ## the wheel of the audited Python clients, in dist/
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist clients/python
 
 demo: setup  ## a recorded real incident through everything, offline, about a minute
 	@$(BIN)/acktrail demo
@@ -39,7 +42,7 @@ docs: setup  ## the pages made from code (docs/tables.md)
 bench: setup servers  ## the same work by acktrail and by its peers, as ratios, in bench/results.json
 	@$(BIN)/python -m bench
 
-soak: setup servers  ## the long crash and fault tests; PART=agents|alerts|day|warnings|ordinary|outages
+soak: setup servers  ## the long crash and fault tests; PART=agents|alerts|day|warnings|ordinary|outages|drivers|stores|laws|truth
 	@bash scripts/soak.sh $(BIN) $(PART)
 
 lab: setup servers  ## every scenario of the lab on a real cluster

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -31,7 +32,8 @@ Pins = dict[str, str]
 def resolve(name: str) -> Path:
     """The directory that holds exactly the jars of set *name*, fetched if this is the first time.
 
-    Names: `delta`, `kafka-4.3.1`, `kafka-3.9.2`, `jmx-exporter`, `jolokia`.
+    Names: `delta`, `s3a` (what Spark needs for a lake on S3), `kafka-4.3.1`, `kafka-3.9.2`,
+    `jmx-exporter`, `jolokia`.
     """
     pins = _pins_of(name)
     home = cache_directory() / name
@@ -104,6 +106,7 @@ def _check(directory: Path, pins: Pins) -> None:
 def _fetch(name: str, pins: Pins, home: Path) -> None:
     """Fetch into a scratch directory, check it, and only then give it its name."""
     home.parent.mkdir(parents=True, exist_ok=True)
+    print(f"Fetching the jars of {name} ({len(pins)}), once, into {home}", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{name}-") as scratch:
         jars = Path(scratch, "jars")
         jars.mkdir()

@@ -19,6 +19,7 @@
       - RangeTooLarge           it found the range too large: ask for less at a time
     - SourceHeld                another process reads this source, and was there first
     - LakeBusy                  other writers kept winning; nothing was written
+      - Overtaken               another writer changed what this commit was computed from
     - AlertUndelivered          a receiver did not take an alert; it stays in the outbox
 
 An error says what happened, where, and what to do next. Its exit code says whether a scheduler
@@ -108,6 +109,10 @@ class SourceHeld(TransientError):
 
 class LakeBusy(TransientError):
     """Other writers kept winning; nothing was written."""
+
+
+class Overtaken(LakeBusy):
+    """Another writer changed what this commit was computed from: compute it again."""
 
 
 class AlertUndelivered(TransientError):

@@ -6,6 +6,8 @@ from typing import Final
 
 DELIVERY_TIMEOUT_MS: Final = 120_000
 """`delivery.timeout.ms` of Java producers since 2.1."""
+LONGEST_DELIVERY_MS: Final = 300_000
+"""`message.timeout.ms` of librdkafka: how long a client that is not known may try to deliver."""
 RETRIES: Final = 2_147_483_647
 """`retries` of Java producers since 2.1: then only time ends a batch."""
 REPLICA_LAG_MS: Final = 30_000

@@ -22,7 +22,7 @@ The alerts are already delivered |
 
 **`check` is red:** its log ends with every failed check, what it found, and the runbook to follow.
 The same is in its XCom `findings`. It stays red every five minutes until the cause is cured;
-Alertmanager has one alert per incident all the while.
+Alertmanager has one alert per fault and owner all the while.
 
 **`agent` or `run` is red:** the last line of the log says what to change (settings, credentials, a
 damaged table). A source or lake that does not answer is tried again four times by itself.

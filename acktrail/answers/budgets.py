@@ -1,28 +1,78 @@
-"""Read `retry_budgets` and what the fleet view joins with it, without a JVM."""
+"""Retry budgets: what the answer rests on, the rows with the thresholds of a policy, the fleet."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import pyarrow.dataset as ds
 
-from acktrail.answers.retry_thresholds import ThresholdsAt, retry_thresholds
+from acktrail.answers.scope import utc
 from acktrail.contracts import Table
+from acktrail.contracts.bronze import LOG_RECORDS, METRIC_SAMPLES
 from acktrail.contracts.gold import RETRY_BUDGETS
-from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS
+from acktrail.contracts.runs import COVERAGE
+from acktrail.contracts.silver import BROKER_METRICS, CLIENT_METRICS, PRODUCER_EVENTS
+from acktrail.errors import NoEvidence
 from acktrail.lake import Lake
-from acktrail.policy.model import Policy
+from acktrail.policy.model import Policy, limit_at
 from acktrail.retries.budget import Budget
 from acktrail.retries.burn import LONG, Growth
 from acktrail.retries.fleet import Burning, Front, Level, Measured, fronts_of
+from acktrail.retries.state import DEFAULTS, Thresholds
 from acktrail.window import hour_of
 
 _BUDGET = tuple(f.name for f in fields(Budget))
 _CLIENT = ("record-retry-total", "record-error-total")
 _BROKER = ("failed-produce-requests-total", "request-errors-total")
 _GAUGE = "under-min-isr-partitions"
+ThresholdsAt = Callable[[str, str, str], Thresholds]
+"""From cluster, topic and client id."""
+
+
+def require_retry_evidence(lake: Lake) -> None:
+    """NoEvidence where nothing was collected that shows retries, or no run has read it."""
+    if lake.exists(RETRY_BUDGETS):
+        return
+    if not (lake.exists(LOG_RECORDS) or lake.exists(METRIC_SAMPLES)):
+        raise NoEvidence(
+            "This lake has no client logs and no metrics; nothing is known about retries. "
+            "docs/agents.md shows how to collect them."
+        )
+    if not (lake.exists(PRODUCER_EVENTS) or lake.exists(CLIENT_METRICS)):
+        raise NoEvidence(f"Table {RETRY_BUDGETS.name} does not exist yet. Run `acktrail run`.")
+
+
+def missing_evidence(lake: Lake, since: datetime, as_of: datetime) -> str | None:
+    """A sentence where no client log and no metric is of the time from *since* to *as_of*."""
+    covered = (ds.field("first_at") <= as_of) & (ds.field("last_at") >= since)
+    covered &= ds.field("kind").isin(["logs", "metrics"])
+    if lake.read(COVERAGE, covered, ["kind"]).num_rows:
+        return None
+    hours = (ds.field("hour") >= hour_of(since)) & (ds.field("hour") <= hour_of(as_of))
+    if any(lake.read(t, hours, ["hour"]).num_rows for t in (PRODUCER_EVENTS, CLIENT_METRICS)):
+        return None
+    return (
+        f"There is no client log and no metric from {utc(since)} to {utc(as_of)}; "
+        "nothing is known about retries in that time."
+    )
+
+
+def retry_thresholds(policy: Policy) -> ThresholdsAt:
+    """The thresholds that *policy* sets at each place; the defaults where it sets none."""
+    usual = asdict(DEFAULTS)
+    rules = policy.limits(tuple(usual))
+
+    @cache
+    def at(cluster: str, topic: str, client_id: str) -> Thresholds:
+        place = {"cluster": cluster, "topic": topic, "client_id": client_id}
+        found = {name: limit_at(rules, place, name, value) for name, value in usual.items()}
+        return Thresholds(**found)
+
+    return at
 
 
 def read_budgets(

@@ -18,10 +18,20 @@ Row = dict[str, Any]
 
 INCIDENT_COLUMNS = (
     *("incident", "cluster", "started_at", "topic", "group", "state", "cause", "confidence"),
-    *("told", "ids", "sessions", "partitions", "client_ids", "because"),
+    *("told", "ids", "sessions", "partitions", "client_ids", "hosts", "because"),
 )
 EVENT_COLUMNS = (
-    *("cluster", "client_id", "session", "topic", "group", "first_seq", "last_seq", "count"),
+    *(
+        "cluster",
+        "client_id",
+        "host",
+        "session",
+        "topic",
+        "group",
+        "first_seq",
+        "last_seq",
+        "count",
+    ),
     *("partition", "first_offset", "last_offset", "first_at", "last_at", "state", "told", "cause"),
     *("confidence", "because", "evidence"),
 )
@@ -80,6 +90,16 @@ def events(lake: Lake, wanted: Wanted) -> list[Row]:
     """Every range of lost ids."""
     rows: list[Row] = lake.read(LOSS_EVENTS, wanted.where("last_at")).to_pylist()
     return sorted(rows, key=lambda r: (r["cluster"], r["topic"], r["session"], r["first_seq"]))
+
+
+def incident_columns(incidents: Sequence[Row]) -> list[str]:
+    """The columns a person reads, with the cluster where there are several."""
+    clusters = {incident["cluster"] for incident in incidents}
+    return [
+        *("incident", "started_at"),
+        *(("cluster",) if len(clusters) > 1 else ()),
+        *("topic", "group", "state", "cause", "ids", "because"),
+    ]
 
 
 def accounts(lake: Lake, wanted: Wanted, by: Sequence[str]) -> list[Row]:

@@ -1,6 +1,6 @@
 """What an answer about messages rests on: what is audited, how much of it, and until when.
 
-An empty answer is good news only where something was audited. These functions say which it is.
+An empty answer is good news only where something was audited. These functions decide which it is.
 """
 
 from __future__ import annotations

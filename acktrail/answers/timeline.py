@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from acktrail.answers.losses import Row, events_of
@@ -30,7 +31,11 @@ _WORDS = {
     "isr_expand": "in-sync replicas grow to {isr_after}",
     "truncation": "cuts its log to offset {offset} (high watermark {high_watermark})",
     "unclean_election": "an unclean election makes {leader} leader, epoch {leader_epoch}",
-    "leader_recovering": "leads after an unclean election, epoch {leader_epoch}",
+    "last_known_leader": "the last known leader, {leader}, leads again, epoch {leader_epoch}",
+    "leader_recovering": "leads, and may lack committed records",
+    "leader_start": "leads from offset {offset} on, epoch {leader_epoch}",
+    "log_created": "creates the log: it was not there",
+    "high_watermark_back": "its high watermark goes back to {offset}",
     "offset_reset": "position reset to {offset}",
     "rebalance": "rebalance",
     "poll_timeout": "did not poll in time",
@@ -49,8 +54,8 @@ def timeline(lake: Lake, incident: Mapping[str, Any], around: timedelta) -> list
         window = (incident["started_at"] - around, incident["ended_at"] + around)
         clients = {loss["client_id"] for loss in losses if loss["client_id"]}
         found += _client_events(lake, incident, window, clients)
-        found += _others(lake, BROKER_EVENTS, incident, window)
-        found += _others(lake, CONSUMER_EVENTS, incident, window)
+        found += _others(lake, BROKER_EVENTS, incident, window, proofs)
+        found += _others(lake, CONSUMER_EVENTS, incident, window, proofs)
         found += _elections(lake, incident, window)
     for row in found:
         row["evidence"] = row.pop("key", None) in proofs
@@ -100,8 +105,14 @@ def _client_events(
             yield _said(row, row["client_id"] or row["host"] or "a producer", PRODUCER_EVENTS)
 
 
-def _others(lake: Lake, table: Table, incident: Mapping[str, Any], window: Span) -> Iterator[Row]:
-    for row in lake.read(table, _near(incident, window)).to_pylist():
+def _others(
+    lake: Lake, table: Table, incident: Mapping[str, Any], window: Span, proofs: set[str]
+) -> Iterator[Row]:
+    """What brokers or consumers printed; what proves the cause, whatever their clocks say."""
+    own = [key.partition(":")[2] for key in proofs if key.startswith(f"{table.name}:")]
+    keys = pa.array(own, pa.string())  # typed: there may be none
+    proof = (pc.field("cluster") == incident["cluster"]) & pc.field("event_key").isin(keys)
+    for row in lake.read(table, _near(incident, window) | proof).to_pylist():
         if row["topic"] not in (None, "", incident["topic"]) or row["kind"] not in _WORDS:
             continue
         if table is BROKER_EVENTS:

@@ -26,12 +26,14 @@ COMMANDS: dict[str, str] = {
     "losses": "Which messages were lost, and why.",
     "ledger": "Every message accounted for: what was sent, and what became of it.",
     "explain": "The timeline of one loss.",
+    "audit": "Which clients are audited, and which are not.",
     "budgets": "Which retries are about to run out, the most urgent first.",
     "check": "Ask every expectation, alert, and fail if one has failed.",
     "watch": "Read, run and check every few seconds, and alert at once.",
     "alerts": "The alert outbox: list it, send what waits, try the receivers.",
     "sql": "Ask the lake in Spark SQL, read-only.",
     "lake": "Show and keep the lake's tables.",
+    "pack": "Pack this Python environment for executors of a Spark cluster.",
     "lab": "A real Kafka cluster on loopback, real faults, and the truth.",
 }
 
@@ -87,14 +89,22 @@ class _Lazy(click.Group):
         except BrokenPipeError:
             sys.exit(0)
         except Exception as error:
+            from acktrail.lake.store_errors import uncaught_store_error
+
+            refused = uncaught_store_error(str(error))
+            if refused is not None:
+                _print_trace(error)
+                click.echo(f"{type(refused).__name__}: {refused}", err=True)
+                sys.exit(refused.exit_code)
             if not _is_of_spark(error):
                 raise
             _print_trace(error)
-            from pipelines import session, spark_errors
+            from pipelines import spark_errors, spark_log
 
             click.echo(
                 f"Spark failed: {spark_errors.message(error)}\n"
-                f"Its log is {session.jvm_log()}. ACKTRAIL_STACK_TRACE=1 prints the stack traces.",
+                f"Its log is {spark_log.jvm_log()}. "
+                "ACKTRAIL_STACK_TRACE=1 prints the stack traces.",
                 err=True,
             )
             sys.exit(TransientError.exit_code)

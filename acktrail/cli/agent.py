@@ -129,7 +129,8 @@ def places_of(loaded: Loaded) -> dict[str, SourcePlace]:
 
 
 def _agent(loaded: Loaded, once: bool) -> Agent:
-    from ingest.agent.loop import Agent, Pace
+    from ingest.agent.loop import Agent
+    from ingest.agent.reading import Pace
     from ingest.agent.writer import this_process
 
     settings = loaded.settings.agent

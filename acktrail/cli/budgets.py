@@ -74,8 +74,13 @@ def command(
         acktrail budgets --lake ./lake --as-of 2026-01-31T12:00Z --all --format json
         acktrail budgets --lake ./lake --fleet
     """
-    from acktrail.answers.budgets import look_back, read_budgets, read_fronts
-    from acktrail.answers.retry_scope import missing_evidence, require_retry_evidence
+    from acktrail.answers.budgets import (
+        look_back,
+        missing_evidence,
+        read_budgets,
+        read_fronts,
+        require_retry_evidence,
+    )
     from acktrail.policy import read_policy
     from acktrail.terminal.fleet_lines import write_fleet
 

@@ -45,7 +45,7 @@ def command(lake: str | None) -> None:
         acktrail demo
         acktrail demo --lake ./demo-lake   # then: acktrail sql --lake ./demo-lake "SELECT ..."
     """
-    kept = Path(lake) if lake else Path(tempfile.mkdtemp(prefix="acktrail-demo-"))
+    kept = lake or tempfile.mkdtemp(prefix="acktrail-demo-")
     try:
         show(load(None, [f"lake.uri={kept}", f"cluster={CLUSTER}"], environment={}))
     finally:

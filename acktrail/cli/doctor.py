@@ -15,6 +15,7 @@ from acktrail.terminal.options import format_option, open_lake, settings_options
 from acktrail.terminal.output import write_rows
 
 if TYPE_CHECKING:
+    from acktrail.lake.store import Store
     from acktrail.operate.probes.row import Probe, Row
 
 
@@ -50,12 +51,14 @@ def command(loaded: Loaded, output: str) -> None:
 def _probes(loaded: Loaded) -> Iterator[Probe]:
     from acktrail.operate.probes.machine import machine_probes
     from acktrail.operate.probes.row import OK, Probe, Row
+    from acktrail.operate.probes.spark import cluster_probes
     from acktrail.operate.probes.web import receiver_probes
 
     settings = loaded.settings
     yield from machine_probes()
     yield Probe("settings", lambda: [Row("settings", OK, _settings(loaded))])
     yield _lake(loaded)
+    yield from cluster_probes(settings.spark, _store(loaded))
     yield from _sources(loaded)
     yield from receiver_probes(settings.alerts)
     if settings.alerts.policy is not None:
@@ -68,6 +71,10 @@ def _settings(loaded: Loaded) -> str:
     job_options(loaded)
     said = str(loaded.file) if loaded.file_found else "no file; `acktrail init` writes one"
     return f"{said} (cluster {loaded.settings.cluster})"
+
+
+def _store(loaded: Loaded) -> Store | None:
+    return open_lake(loaded).store if loaded.settings.lake.uri else None
 
 
 def _lake(loaded: Loaded) -> Probe:

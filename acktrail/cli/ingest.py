@@ -51,7 +51,7 @@ def audits(loaded: Loaded, files: tuple[Path, ...], output: str) -> None:
         acktrail ingest audits sent.parquet received.jsonl --lake ./lake
     """
     from ingest.agent.lean import without_pandas
-    from ingest.messages.load import ingest_files
+    from ingest.messages.message_files import ingest_files
 
     without_pandas()
     lake = open_lake(loaded)

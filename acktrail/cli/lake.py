@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from acktrail.cli.run import SparkOnDemand
 from acktrail.contracts import TABLES, Table, table_named
 from acktrail.errors import UsageError
 from acktrail.settings import Loaded
@@ -66,8 +65,7 @@ def optimize(loaded: Loaded, names: tuple[str, ...], output: str) -> None:
     from pipelines.registry import JOBS
 
     lake = lake_to_keep(loaded)
-    with SparkOnDemand(loaded) as spark:
-        _each(names, lambda table: upkeep.optimize(spark, lake, table, JOBS), output)
+    _each(names, lambda table: upkeep.optimize(lake, table, JOBS), output)
 
 
 @command.command()
@@ -86,19 +84,12 @@ def expire(loaded: Loaded, names: tuple[str, ...], as_of: datetime, output: str)
     from acktrail.lake import housekeeping
 
     lake = lake_to_keep(loaded)
-    with SparkOnDemand(loaded) as spark:
 
-        def one(table: Table) -> dict[str, int]:
-            limits = housekeeping.expires(table, as_of)
-            if limits is None or not housekeeping.has_expired(lake, table, *limits):
-                return {"rows_deleted": 0}
-            if table.writer == "delta-rs":
-                return housekeeping.expire(lake, table, *limits)
-            from pipelines import upkeep
+    def one(table: Table) -> dict[str, int]:
+        limit = housekeeping.first_kept(table, as_of)
+        return {"rows_deleted": 0} if limit is None else housekeeping.expire(lake, table, limit)
 
-            return upkeep.expire(spark(), lake, table, *limits)
-
-        _each(names, one, output)
+    _each(names, one, output)
 
 
 @command.command()

@@ -11,8 +11,6 @@ from acktrail.terminal.options import format_option, lake_to_ask, settings_optio
 from acktrail.terminal.output import write_rows
 from acktrail.window import instant
 
-_SHOWN = ("incident", "started_at", "topic", "group", "state", "cause", "ids", "because")
-
 
 @click.command()
 @click.option("--ranges", is_flag=True, help="Every range of ids, instead of incidents.")
@@ -60,7 +58,8 @@ def command(
     if all_clear:
         click.echo(scope.all_clear())
     elif found or output != "text":
-        shown = _SHOWN if output == "text" and not ranges else columns
+        brief = output == "text" and not ranges
+        shown = losses.incident_columns(found) if brief else columns
         write_rows(found, shown, output)
     for line in scope.caveats(datetime.now(UTC), all_clear):
         click.echo(line, err=True)

@@ -93,7 +93,7 @@ def _read_files(
 
 def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, Any]]:
     from acktrail.logs.event import BACKGROUND, Event, UnreadRecord
-    from acktrail.logs.pairing import RetryLines, told_apart
+    from acktrail.logs.pairing import RetryLines, mark_unpaired
     from acktrail.logs.prefilter import may_be_evidence
     from acktrail.logs.reader import read_record
     from acktrail.logs.records import join_records
@@ -110,11 +110,11 @@ def _read_file(file: str, everything: bool, unread: bool) -> Iterator[dict[str, 
             elif isinstance(event, Event) and not unread:
                 version = event.version or version
                 if everything or event.kind not in BACKGROUND:
-                    yield _row(file, record, told_apart(event, retries), version)
+                    yield _row(file, record, mark_unpaired(event, retries), version)
 
 
 def _row(file: str, record: Record, event: Event, version: str | None) -> dict[str, Any]:
-    from acktrail.logs.errors import category, retriable
+    from acktrail.logs.kafka_errors import category, retriable
 
     return {
         "file": file,

@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acktrail.answers.pending import record_failures
-from acktrail.errors import AcktrailError, ConfigError
+from acktrail.errors import AcktrailError, ConfigError, LakeBusy, Overtaken
 from acktrail.nearest import did_you_mean
 from acktrail.settings import Loaded
-from acktrail.terminal.options import as_of_option, format_option, lake_to_keep, settings_options
+from acktrail.terminal.options import (
+    as_of_option,
+    format_option,
+    lake_to_keep,
+    master_option,
+    open_lake,
+    settings_options,
+)
 from acktrail.terminal.output import write_rows
 from acktrail.terminal.progress import Progress
 from acktrail.window import Window
@@ -31,8 +38,8 @@ _COLUMNS = ("job", "shape", "rows_in", "rows_out", "dropped", "touched", "second
 
 @click.command()
 @click.argument("jobs", nargs=-1)
-@click.option("--rebuild", metavar="FROM/TO", help="Make this window anew from the evidence.")
-@click.option("--master", metavar="URL", help="Spark master, e.g. local[2], spark://host:7077.")
+@click.option("--rebuild", metavar="FROM/TO", help="Recompute this window from bronze.")
+@master_option
 @as_of_option
 @format_option
 @settings_options
@@ -46,7 +53,8 @@ def command(
 ) -> None:
     """Turn new evidence into facts and answers.
 
-    Safe to repeat: a run with nothing new does nothing, and starts no JVM.
+    Safe to repeat: a run with nothing new does nothing, and starts no JVM. Safe beside `watch` and
+    other runs: whoever commits second to a table looks again at what is new there.
 
     Example:
 
@@ -68,13 +76,19 @@ def command(
     unfinished = Unfinished(lake, [job.name for job in chosen], as_of)
     with spark_on_demand as spark, Progress(len(chosen)) as progress:
 
-        def run_one(job: Job) -> RunCounts:
+        def run_one(job: Job) -> RunCounts | Overtaken:
             with progress.part(job.name), unfinished.job(job.name):
-                return runner.run(job, lake, spark, as_of, options, window)
+                try:
+                    return runner.run(job, lake, spark, as_of, options, window)
+                except Overtaken as error:  # the other jobs go on
+                    return error
 
         with unfinished:
-            done = run_all(chosen, run_one)
-    write_rows([_row(counts) for counts in done], _COLUMNS, output)
+            done = dict(zip(chosen, run_all(chosen, run_one), strict=True))
+            overtaken = {job: e for job, e in done.items() if isinstance(e, Overtaken)}
+            late = [job for job in overtaken if window or not runner.is_up_to_date(job, lake)]
+            unfinished.overtaken({job.name: overtaken[job] for job in late})
+    write_rows([_row(job, counts) for job, counts in done.items()], _COLUMNS, output)
 
 
 class Unfinished:
@@ -93,6 +107,16 @@ class Unfinished:
             self._errors[name] = f"{name}: {type(error).__name__}: {error}"
             raise
         del self._errors[name]
+
+    def overtaken(self, jobs: Mapping[str, Overtaken]) -> None:
+        """LakeBusy where *jobs* have still something to do, that other drivers kept them from."""
+        if not jobs:
+            return
+        self._errors.update({name: f"{name}: {error}" for name, error in jobs.items()})
+        raise LakeBusy(
+            f"Other drivers kept committing first to {', '.join(jobs)}: these are not up to date. "
+            "Every other job is done, and nothing was lost. Run again."
+        )
 
     def __enter__(self) -> None:
         """Nothing is written unless the run fails."""
@@ -114,19 +138,24 @@ class SparkOnDemand:
     def __init__(
         self, loaded: Loaded, master: str | None = None, *, long_job: bool = False
     ) -> None:
+        from pipelines.spark_conf import refuse_private_lake
+
+        given = loaded.settings.spark
+        self._spark = given.model_copy(update={"master": master}) if master else given
+        self._store = open_lake(loaded).store
         self._long_job = long_job
-        self._master = master or loaded.settings.spark.master
-        self._conf = loaded.settings.spark.conf
         self._session: SparkSession | None = None
         self._making = threading.Lock()
+        refuse_private_lake(self._spark, self._store)
 
     def __call__(self) -> SparkSession:
         """The session; the JVM starts the first time."""
-        from pipelines import session
+        from pipelines import session, spark_log
 
         with self._making:
             if self._session is None:
-                self._session = session.build(self._master, self._conf, long_job=self._long_job)
+                self._session = session.build(self._spark, self._store, long_job=self._long_job)
+            spark_log.keep_short(spark_log.jvm_log())
             return self._session
 
     def renew(self) -> None:
@@ -166,7 +195,7 @@ def job_options(loaded: Loaded) -> Options:
 
 def _refuse_unknown(inventory: Mapping[str, Mapping[str, str | int | float]]) -> None:
     """ConfigError where the inventory names a setting that no job reads, or not by a number."""
-    from acktrail.retries.client_budgets import INVENTORY_NAMES, VERSION
+    from acktrail.retries.client_settings import INVENTORY_NAMES, VERSION
 
     for client, known in inventory.items():
         for name, value in known.items():
@@ -174,13 +203,15 @@ def _refuse_unknown(inventory: Mapping[str, Mapping[str, str | int | float]]) ->
             dotted = name.replace("_", ".")
             if dotted not in INVENTORY_NAMES:
                 near = did_you_mean(dotted, INVENTORY_NAMES)
-                listed = f" It can say: {', '.join(INVENTORY_NAMES)}."
+                listed = f" It can have: {', '.join(INVENTORY_NAMES)}."
                 raise ConfigError(f"{where}: the inventory has no such setting.{near or listed}")
             if dotted != VERSION and not str(value).isdigit():
                 raise ConfigError(f"{where} = {value!r}: write a whole number")
 
 
-def _row(counts: RunCounts) -> dict[str, Any]:
+def _row(job: Job, counts: RunCounts | Overtaken) -> dict[str, Any]:
+    if isinstance(counts, Overtaken):
+        return {"job": job.name, "shape": job.shape, "said": "done by another driver"}
     said = [f"migrated {table}" for table in counts.migrated]
     said += ["nothing new"] if counts.nothing_new else ["rebuilt"] if counts.rebuilt else []
     seconds = (counts.ended_at - counts.started_at).total_seconds()

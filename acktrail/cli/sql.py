@@ -8,14 +8,14 @@ import click
 
 from acktrail.cli.run import SparkOnDemand
 from acktrail.settings import Loaded
-from acktrail.terminal.options import format_option, lake_to_ask, settings_options
+from acktrail.terminal.options import format_option, lake_to_ask, master_option, settings_options
 from acktrail.terminal.output import write_rows
 
 
 @click.command()
 @click.argument("query")
 @click.option("--limit", default=1000, show_default=True, help="Most rows shown; 0 for all.")
-@click.option("--master", metavar="URL", help="Spark master, e.g. local[2], spark://host:7077.")
+@master_option
 @format_option
 @settings_options
 def command(loaded: Loaded, query: str, limit: int, master: str | None, output: str) -> None:

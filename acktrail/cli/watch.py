@@ -12,7 +12,7 @@ import click
 
 from acktrail.contracts.runs import SOURCE_STATES
 from acktrail.settings import Loaded
-from acktrail.terminal.options import above_zero, open_lake, settings_options
+from acktrail.terminal.options import above_zero, master_option, open_lake, settings_options
 
 if TYPE_CHECKING:
     from acktrail.lake import Lake
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pipelines.job import Job
     from pipelines.runner import SparkFactory
 
-SMALL_JOBS = ("producer_events", "client_configs", "client_metrics", "retry_budgets")
-"""What an early warning needs. The scheduled `acktrail run` does the rest, beside it."""
+SMALL_JOBS = (
+    *("producer_events", "client_configs", "client_metrics", "broker_metrics", "retry_budgets"),
+)
+"""What an early warning needs: run first in every round, before the checks."""
 
 
 @click.command()
@@ -33,7 +35,7 @@ SMALL_JOBS = ("producer_events", "client_configs", "client_metrics", "retry_budg
 @click.option(
     "--for", "seconds", type=float, callback=above_zero, help="Stop after so many seconds."
 )
-@click.option("--master", metavar="URL", help="Spark master, e.g. local[2].")
+@master_option
 @settings_options
 def command(
     loaded: Loaded,
@@ -44,10 +46,10 @@ def command(
 ) -> None:
     """Read, run and check every few seconds, and alert at once.
 
-    The agents of the configured sources, the jobs that retry budgets need (or JOBS) and their
-    checks, in one process with one warm Spark session: the same jobs and checks as `run` and
-    `check`. Whoever comes second on a table tries again. SIGTERM ends it in good order. Changes
-    of alerts are printed on stdout.
+    One process with one warm Spark session runs the agents of the configured sources, every job
+    (or JOBS) whose inputs changed, and their checks: the same as `agent`, `run` and `check`, which
+    can run beside it. What early warnings need comes first; the other jobs take at most a third of
+    the time. SIGTERM ends it in good order. Changes of alerts are printed on stdout.
 
     Example:
 
@@ -63,12 +65,13 @@ def command(
 
     journal.to_stderr()
     lake = open_lake(loaded)
-    chosen = jobs_named(jobs or SMALL_JOBS)
+    chosen = jobs_named(jobs)
     agent = _agent(loaded, lake, every)
     on_demand = SparkOnDemand(loaded, master)
     with on_demand:
-        steps = round_of(chosen, lake, on_demand, loaded, _now)
-        watch = Watch(steps, every, _now, on_failure=on_demand.renew)
+        stopping = threading.Event()
+        steps = round_of(chosen, lake, on_demand, loaded, _now, stopping)
+        watch = Watch(steps, every, _now, stopping, on_failure=on_demand.renew)
         stop = _stopper(watch.stopping, agent)
         reading = Reading(agent, watch.stopping)
         timer = threading.Timer(seconds, stop) if seconds is not None else None
@@ -91,19 +94,24 @@ def round_of(
     spark: SparkFactory,
     loaded: Loaded,
     clock: Callable[[], datetime],
+    stopping: threading.Event | None = None,
 ) -> list[RoundStep]:
-    """What a round does: each of *jobs*, the checks on their tables, and upkeep."""
+    """What a round does: *jobs* that early warnings need, checks, the other jobs, and upkeep."""
     from acktrail.cli.run import job_options
+    from acktrail.operate.watch_background import BackgroundJobs
     from acktrail.operate.watch_steps import CheckStep, WarmUp, step_of
     from acktrail.operate.watch_upkeep import UpkeepStep
 
     options = job_options(loaded)
     tables = [*(job.output for job in jobs), SOURCE_STATES]
+    early = [step_of(job, lake, spark, options) for job in jobs if job.name in SMALL_JOBS]
+    others = [step_of(job, lake, spark, options) for job in jobs if job.name not in SMALL_JOBS]
     return [
-        *(step_of(job, lake, spark, options) for job in jobs),
+        *early,
         CheckStep(lake, loaded.settings.alerts, tables, clock),
         WarmUp(spark),
-        UpkeepStep(lake, spark, jobs),
+        *([BackgroundJobs(others, stopping=stopping or threading.Event())] if others else []),
+        UpkeepStep(lake, jobs),
     ]
 
 
@@ -129,7 +137,8 @@ def _agent(loaded: Loaded, lake: Lake, every: float) -> Agent | None:
     if not loaded.settings.sources:
         return None
     from acktrail.cli.agent import places_of, sources_of
-    from ingest.agent.loop import Agent, Pace
+    from ingest.agent.loop import Agent
+    from ingest.agent.reading import Pace
     from ingest.agent.writer import this_process
 
     settings = loaded.settings.agent

@@ -111,16 +111,13 @@ def conform(table: Table, data: pa.Table) -> pa.Table:
                 ) from error
         columns.append(column)
     built = pa.Table.from_arrays(columns, schema=wanted)
-    _refuse_nulls_and_strange_values(table, built)
+    for c in table.columns:
+        _refuse_values(f"{table.name}.{c.name}", c, built.column(c.name))
     return built
 
 
-def _refuse_nulls_and_strange_values(table: Table, data: pa.Table) -> None:
-    for c in table.columns:
-        _refuse_values(f"{table.name}.{c.name}", c, data.column(c.name))
-
-
 def _refuse_values(name: str, c: Column, column: pa.ChunkedArray[Any]) -> None:
+    """ContractError for nulls in a required column, and for words that it may not hold."""
     if c.required and column.null_count:
         raise ContractError(
             f"{name} is required, and {column.null_count} of {len(column)} rows have none."

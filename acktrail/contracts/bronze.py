@@ -11,6 +11,11 @@ _CLUSTER = Column(
 _SOURCE = Column("source", "string", "Name of the source in the settings.", required=True)
 _DAY = Column("day", "string", "UTC day of reading, e.g. 2026-01-31.", required=True)
 _READ_AT = Column("read_at", "timestamp", "When the agent read it.", required=True)
+_AFTER_AT = Column(
+    "after_at",
+    "timestamp",
+    "Newest `read_at` that `audit_reports` had of the cluster when this was asked; 1970: none; null: not known.",
+)
 
 LOG_RECORDS = Table(
     name="log_records",
@@ -159,8 +164,34 @@ AUDIT_REPORTS = Table(
             "The reporter ended in good order with this report; a scan reached its end.",
             required=True,
         ),
+        Column(
+            "exited",
+            "boolean",
+            "For heartbeats: the session's process is known to have ended, in good order or not.",
+        ),
+        Column(
+            "unnamed",
+            "binary",
+            "For scanned: run list of the offsets, counted from first_offset, of records without an id.",
+        ),
+        Column(
+            "outcomes",
+            "attributes",
+            "For heartbeats: block >> 6 to the number of its ids whose outcome was reported so far.",
+        ),
+        Column(
+            "dropped",
+            "attributes",
+            "For heartbeats: tier to the number of ids whose evidence the reporter threw away.",
+        ),
         Column("reported_at", "timestamp", "When the report was made.", required=True),
-        _READ_AT,
+        _AFTER_AT,
+        Column(
+            "read_at",
+            "timestamp",
+            "When the agent received it; later than every `read_at` of the cluster committed before it.",
+            required=True,
+        ),
         _DAY,
     ),
 )
@@ -192,6 +223,7 @@ CLUSTER_STATES = Table(
         Column("leader", "long", "Broker id of the leader; -1 for none."),
         Column("replicas", "longs", "Broker ids of the replicas."),
         Column("isr", "longs", "Broker ids in sync."),
+        _AFTER_AT,
         _READ_AT,
         _DAY,
     ),
@@ -210,6 +242,7 @@ CLUSTER_CONFIGS = Table(
         Column("entity", "string", "Topic name or broker id.", required=True),
         Column("at", "timestamp", "When the agent saw the change.", required=True),
         Column("settings", "attributes", "Setting to value, secrets left out."),
+        _AFTER_AT,
         _READ_AT,
         _DAY,
     ),
@@ -243,6 +276,7 @@ GROUP_OFFSETS = Table(
         ),
         Column("members", "long", "Members of the group at that time."),
         Column("group_state", "string", "Stable, Empty, Dead ..."),
+        _AFTER_AT,
         _READ_AT,
         _DAY,
     ),

@@ -19,7 +19,6 @@ _BUCKET = Column("bucket", "string", "As in audit_blocks.", required=True)
 RETRY_BUDGETS = Table(
     name="retry_budgets",
     layer="gold",
-    writer="spark",
     doc="One chain of retries of one batch, and when its budget runs out.",
     grain=("cluster", "host", "client_id", "topic", "partition", "opened_at", "chain"),
     partition=("opened_hour",),
@@ -114,12 +113,14 @@ _FINDING = (
     Column("told", "boolean", "Whether the application was told.", required=True),
     Column("acked", "boolean", "Whether they were acknowledged.", required=True),
     Column("error", "string", "Error the application was told, where it was."),
+    Column("first_received_at", "timestamp", "Receipt of the first report of their outcome."),
+    Column("last_received_at", "timestamp", "Receipt of the last report of their outcome."),
+    Column("seen_epoch", "long", "All were in the log under this leader epoch, where known."),
 )
 
 DELIVERY_LEDGER = Table(
     name="delivery_ledger",
     layer="gold",
-    writer="spark",
     doc="The accounts of one block for one group: sent = sum of the states, residual 0.",
     grain=("cluster", "session", "topic", "group", "block"),
     partition=("bucket",),
@@ -167,9 +168,22 @@ DELIVERY_LEDGER = Table(
         Column(
             "settles_at",
             "timestamp",
-            "A complete scan begun after this decides what is pending without an offset; else null.",
+            "A complete scan begun after this decides ids without an offset; null without such ids.",
         ),
-        Column("open", "boolean", "Whether later evidence can still change it.", required=True),
+        Column(
+            "awaits_from",
+            "long",
+            "Where ids without an offset await a scan: until the log begins above this offset, only a "
+            "scan decides them. Null where none is awaited.",
+        ),
+        Column("awaits_to", "long", "A scan that begins above this offset does not decide them."),
+        Column(
+            "open",
+            "boolean",
+            "Whether any news of the topic may change it. Losses are decided: they change only by "
+            "news about their own offsets or time, new settings, or a re-created topic.",
+            required=True,
+        ),
         _BUCKET,
     ),
 )
@@ -177,7 +191,6 @@ DELIVERY_LEDGER = Table(
 OFFSET_ACCOUNTS = Table(
     name="offset_accounts",
     layer="gold",
-    writer="spark",
     doc="What offsets alone tell, audited or not: growth of each partition, and how far groups came.",
     grain=("cluster", "topic", "partition", "group", "hour"),
     partition=("hour",),
@@ -219,7 +232,6 @@ OFFSET_ACCOUNTS = Table(
 LOSS_EVENTS = Table(
     name="loss_events",
     layer="gold",
-    writer="spark",
     doc="Contiguous ids of one session with one state and one cause.",
     grain=("cluster", "session", "topic", "group", "first_seq"),
     partition=("bucket",),
@@ -248,6 +260,8 @@ LOSS_EVENTS = Table(
         Column("evidence", "strings", "Keys of the rows that prove it.", required=True),
         Column("reason", "string", "The ground of the state; see docs/audit.md.", required=True),
         Column("error", "string", "Error the application was told, where it was."),
+        Column("first_received_at", "timestamp", "Receipt of the first report of their outcome."),
+        Column("last_received_at", "timestamp", "Receipt of the last report of their outcome."),
         _BUCKET,
     ),
 )
@@ -255,7 +269,6 @@ LOSS_EVENTS = Table(
 LOSS_INCIDENTS = Table(
     name="loss_incidents",
     layer="gold",
-    writer="spark",
     doc="What a person is told: the loss events of one cause, place and time.",
     grain=("cluster", "incident"),
     columns=(
@@ -285,6 +298,7 @@ LOSS_INCIDENTS = Table(
         Column("sessions", "long", "Producer instances concerned.", required=True),
         Column("partitions", "longs", "Partitions concerned, where known.", required=True),
         Column("client_ids", "strings", "Client ids concerned, at most 20.", required=True),
+        Column("hosts", "strings", "Hosts of the producers concerned, at most 20."),
         Column("because", "string", "One sentence a person can act on.", required=True),
         Column("evidence", "strings", "Keys of the rows that prove it, at most 50.", required=True),
     ),
@@ -293,7 +307,6 @@ LOSS_INCIDENTS = Table(
 VERDICT_CHANGES = Table(
     name="verdict_changes",
     layer="gold",
-    writer="spark",
     doc="Which verdict replaced which, on what evidence; append only.",
     grain=("cluster", "session", "topic", "group", "first_seq", "changed_at"),
     columns=(
@@ -315,7 +328,6 @@ VERDICT_CHANGES = Table(
 PRODUCER_RELIABILITY = Table(
     name="producer_reliability",
     layer="gold",
-    writer="spark",
     doc="Per client, topic and hour: metrics, log evidence and audit results side by side.",
     grain=("cluster", "client_id", "topic", "hour"),
     partition=("hour",),

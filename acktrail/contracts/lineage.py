@@ -16,7 +16,8 @@ _INPUTS: dict[str, tuple[str, ...]] = {
     "client_configs": ("log_records",),
     "client_metrics": ("metric_samples",),
     "broker_metrics": ("metric_samples",),
-    "clients": ("producer_events", "client_configs", "client_metrics", "audit_reports"),
+    "client_sightings": ("producer_events", "client_configs", "client_metrics", "audit_reports"),
+    "clients": ("client_sightings",),
     "retry_budgets": (
         *("producer_events", "client_configs", "client_metrics"),
         *("cluster_states", "audit_reports"),
@@ -24,12 +25,12 @@ _INPUTS: dict[str, tuple[str, ...]] = {
     "audit_parts": ("audit_reports",),
     "audit_blocks": ("audit_parts",),
     "delivery_ledger": (
-        *("audit_blocks", "audit_parts"),
+        *("audit_blocks", "audit_parts", "client_sightings"),
         *("cluster_states", "group_offsets", "cluster_configs"),
     ),
     "loss_events": (
         *("delivery_ledger", "producer_events", "consumer_events", "broker_events"),
-        *("client_configs", "cluster_states"),
+        *("client_configs", "cluster_states", "cluster_configs"),
     ),
     "loss_incidents": ("loss_events",),
     "verdict_changes": ("loss_events",),

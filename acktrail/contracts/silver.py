@@ -140,7 +140,6 @@ UNREAD_RECORDS = Table(
 CLIENT_CONFIGS = Table(
     name="client_configs",
     layer="silver",
-    writer="spark",
     doc="The effective settings a client printed at its start, and the guarantee they give.",
     grain=("cluster", "record_key"),
     partition=("day",),
@@ -180,7 +179,6 @@ CLIENT_CONFIGS = Table(
 CLIENT_METRICS = Table(
     name="client_metrics",
     layer="silver",
-    writer="spark",
     doc="One canonical producer metric of one client at one time.",
     grain=("cluster", "source", "series", "at"),
     partition=("hour",),
@@ -206,7 +204,6 @@ CLIENT_METRICS = Table(
 BROKER_METRICS = Table(
     name="broker_metrics",
     layer="silver",
-    writer="spark",
     doc="One canonical broker metric at one time; all-topics and per-topic series are apart.",
     grain=("cluster", "source", "series", "at"),
     partition=("hour",),
@@ -231,10 +228,29 @@ BROKER_METRICS = Table(
     ),
 )
 
+CLIENT_SIGHTINGS = Table(
+    name="client_sightings",
+    layer="silver",
+    doc="Under which names one kind of evidence knows a producer, day by day.",
+    grain=("cluster", "client_id", "host", "evidence", "session", "instance", "day"),
+    partition=("day",),
+    columns=(
+        _CLUSTER,
+        Column("client_id", "string", "Client id.", required=True),
+        Column("host", "string", "Host after alias rules; empty where unknown.", required=True),
+        Column("evidence", "string", "logs, metrics or audits.", required=True),
+        Column("session", "string", "Audit session; empty where it has none.", required=True),
+        Column("instance", "string", "Metrics target; null for other evidence."),
+        Column("first_seen_at", "timestamp", "Earliest evidence of the day."),
+        Column("last_seen_at", "timestamp", "Latest evidence of the day."),
+        Column("first_received_at", "timestamp", "Earliest receipt of the day; of audits only."),
+        Column("day", "string", "UTC day that the evidence is kept under.", required=True),
+    ),
+)
+
 CLIENTS = Table(
     name="clients",
     layer="silver",
-    writer="spark",
     doc="The join key: which log host, metrics instance, client id and audit session are one producer.",
     grain=("cluster", "client_id", "host", "session"),
     columns=(
@@ -306,6 +322,14 @@ AUDIT_PARTS = Table(
         Column(
             "closed", "boolean", "The reporter ended, or the scan reached its end.", required=True
         ),
+        Column("exited", "boolean", "The session's process is known to have ended."),
+        Column("unnamed", "binary", "For scanned: run list of the offsets without an id."),
+        Column(
+            "outcomes", "attributes", "For heartbeats: block >> 6 to ids with an outcome so far."
+        ),
+        Column("dropped", "attributes", "For heartbeats: tier to ids whose evidence is gone."),
+        Column("after_ms", "long", "Receipts up to this one were in the lake when it was asked."),
+        Column("received_ms", "long", "When the agent received it, epoch milliseconds."),
         Column(
             "bucket",
             "string",
@@ -336,12 +360,13 @@ _PART = (
         "error", "string", "Error name, for failed and indeterminate; else empty.", required=True
     ),
     Column("topic_id", "string", "Topic id, where known."),
+    Column("after_ms", "long", "For in_log: receipts up to this one were in the lake before."),
+    Column("received_ms", "long", "When the agent received it, epoch milliseconds."),
 )
 
 AUDIT_BLOCKS = Table(
     name="audit_blocks",
     layer="silver",
-    writer="spark",
     doc="The ids of one block seen at one tier, as a bitmap: newest within a part, OR over parts and reporters.",
     grain=("cluster", "session", "topic", "partition", "tier", "group", "block"),
     partition=("bucket",),
@@ -380,6 +405,7 @@ AUDIT_BLOCKS = Table(
         Column("last_offset", "long", "Highest offset, where known."),
         Column("first_at", "timestamp", "Earliest event."),
         Column("last_at", "timestamp", "Latest event."),
+        Column("first_received_at", "timestamp", "Earliest receipt of its parts."),
         Column(
             "bucket",
             "string",
@@ -397,6 +423,7 @@ SILVER = (
     CLIENT_CONFIGS,
     CLIENT_METRICS,
     BROKER_METRICS,
+    CLIENT_SIGHTINGS,
     CLIENTS,
     AUDIT_PARTS,
     AUDIT_BLOCKS,

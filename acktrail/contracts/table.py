@@ -22,7 +22,6 @@ Kind = Literal[
 `structs`: a list of structs with the fields that the column names."""
 
 Layer = Literal["bronze", "silver", "gold", "runs"]
-Writer = Literal["delta-rs", "spark"]
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ class Column:
 class Table:
     """One table of the lake.
 
-    *writer* is the only engine that ever commits to it. *partition* names at most one column;
-    *retention_days* is how long housekeeping keeps rows of it.
+    *partition* names at most one column; *retention_days* is how long housekeeping keeps rows of it.
     """
 
     name: str
@@ -59,7 +57,6 @@ class Table:
     grain: tuple[str, ...]
     columns: tuple[Column, ...]
     partition: tuple[str, ...] = ()
-    writer: Writer = "delta-rs"
     retention_days: int = 90
 
     def __post_init__(self) -> None:

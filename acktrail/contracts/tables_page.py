@@ -32,7 +32,7 @@ def _section(table: Table) -> str:
         "",
         f"Layer {table.layer}; grain {', '.join(f'`{g}`' for g in table.grain)}; "
         f"partition {', '.join(f'`{p}`' for p in table.partition) or 'none'}; "
-        f"written by {table.writer}; kept {table.retention_days} days.",
+        f"kept {table.retention_days} days.",
         "",
         "| column | kind | required | meaning |",
         "| --- | --- | --- | --- |",

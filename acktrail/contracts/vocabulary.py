@@ -15,6 +15,10 @@ class Tier(StrEnum):
     INDETERMINATE = "indeterminate"
     SENT_UNACKED = "sent_unacked"
     ABORTED = "aborted"
+    COMMITTED = "committed"
+    """Part of a transaction that was committed; the acks are reported apart."""
+    ACKED_OFFSETS = "acked_offsets"
+    """No ids: offsets at which the session was acked, where the client is not told the id."""
     IN_LOG = "in_log"
     DELIVERED = "delivered"
     SCANNED = "scanned"
@@ -33,6 +37,7 @@ PRODUCER_TIERS = (
     Tier.INDETERMINATE,
     Tier.SENT_UNACKED,
     Tier.ABORTED,
+    Tier.COMMITTED,
 )
 """Tiers of ids that a producer reports itself: handed over, then what became of them."""
 
@@ -61,6 +66,7 @@ class Cause(StrEnum):
 
     TRUNCATED = "truncated"
     UNCLEAN_ELECTION = "unclean_election"
+    LOG_DIRECTORY_LOST = "log_directory_lost"
     ACKS_1_LEADER_CHANGE = "acks_1_leader_change"
     RETRIES_EXHAUSTED = "retries_exhausted"
     DELIVERY_TIMEOUT = "delivery_timeout"
@@ -83,7 +89,7 @@ class Confidence(StrEnum):
     """How near the evidence is to the loss."""
 
     EXACT = "exact"
-    """Same id or offset."""
+    """A row names the id, or partition, offset and epoch; nothing else was needed for the loss."""
     SAME_CLIENT = "same_client"
     """Same client, partition and time."""
     SAME_BROKER = "same_broker"

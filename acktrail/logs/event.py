@@ -33,8 +33,13 @@ KINDS: dict[str, tuple[str, str]] = {
     "isr_expand": (BROKER, "A replica came back into the in-sync set."),
     "isr_updated": (BROKER, "The in-sync set was changed."),
     "truncation": (BROKER, "A replica cut its log; `detail` says whether committed records went."),
+    "high_watermark_back": (BROKER, "A replica's high watermark went back; its log was not cut."),
     "unclean_election": (BROKER, "A replica that may lack committed records became leader."),
-    "leader_recovering": (BROKER, "This broker became leader by an unclean election."),
+    "last_known_leader": (BROKER, "The last leader leads again; nobody was in sync meanwhile."),
+    "leader_change": (BROKER, "Another change of a partition that still recovers."),
+    "leader_recovering": (BROKER, "This broker leads, and may lack committed records."),
+    "leader_start": (BROKER, "This broker leads from a leader epoch and an offset on."),
+    "log_created": (BROKER, "This broker created the log of a partition: it was not there."),
     "poll_timeout": (CONSUMER, "A consumer did not poll within max.poll.interval.ms."),
     "leave_group": (CONSUMER, "A consumer left its group."),
     "rebalance": (CONSUMER, "Partitions were given, taken or lost."),
@@ -63,7 +68,7 @@ BACKGROUND = frozenset(
     for kind, (side, _) in KINDS.items()
     if side == CONSUMER
     or kind in {"metadata_error", "idempotence_disabled", "reordered", "client_version"}
-    or kind in {"isr_expand", "isr_updated"}
+    or kind in {"isr_expand", "isr_updated", "leader_change", "leader_start", "log_created"}
 )
 """Kinds that alone say nothing of a record's fate: `acktrail read` shows them on request."""
 

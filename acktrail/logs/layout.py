@@ -1,4 +1,4 @@
-"""What stands around a message: level, time, logger, thread, and who speaks.
+"""What stands around a message: level, time, logger, thread, and who printed it.
 
 The message decides what an event is; the layout only adds what it can. A head is the text of a
 record's first line up to the message.
@@ -50,7 +50,6 @@ _LOGGER = re.compile(
 _LOGGER_TAIL = re.compile(r" ?\(((?:[A-Za-z_$][\w$]{0,60}\.){1,12}[\w$]{1,80})(?::\d{1,6})?\)\s*\Z")
 _THREAD = re.compile(r"\[([^\[\]]{0,200}? ?\| [^\[\]]{1,200})\]")
 _THREAD_SPRING = re.compile(r"--- (?:\[[^\]]{0,80}\] )?\[ {0,20}([^\]]{1,80})\]")
-_NETWORK_THREAD = "kafka-producer-network-thread | "
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +209,9 @@ def _json_object(line: str) -> Text | None:
     if message is None:
         return None
     stack = _stack(fields)
+    level = _string(fields, _LEVELS) or _nested(fields, "log", "level")
     around = Layout(
-        level=_upper(_string(fields, _LEVELS) or _nested(fields, "log", "level")),
+        level=None if level is None else level.upper(),
         ts=_time(fields),
         logger=_string(fields, _LOGGERS) or _nested(fields, "log", "logger"),
         thread=_string(fields, _THREADS),
@@ -284,7 +284,3 @@ def _time(fields: dict[str, Any]) -> str | None:
         elif isinstance(value, int | float) and not isinstance(value, bool) and value > 10**8:
             return from_epoch(int(value), int(value * 1000) % 1000)
     return None
-
-
-def _upper(level: str | None) -> str | None:
-    return None if level is None else level.upper()

@@ -11,9 +11,9 @@ from collections.abc import Hashable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from acktrail.logs.errors import category
 from acktrail.logs.event import Event
-from acktrail.logs.rows import client_of
+from acktrail.logs.event_rows import client_of
+from acktrail.logs.kafka_errors import category
 from acktrail.logs.times import instant
 
 UNPAIRED = "unpaired"
@@ -23,14 +23,14 @@ TOGETHER = timedelta(seconds=1)
 
 
 class RetryLines:
-    """The retry lines heard so far, by place (client, topic, partition) and kind of error."""
+    """The retry lines printed so far, by place (client, topic, partition) and kind of error."""
 
     def __init__(self) -> None:
-        self._heard: dict[Hashable, dict[str | None, datetime]] = {}
+        self._printed: dict[Hashable, dict[str | None, datetime]] = {}
 
-    def hear(self, place: Hashable, at: datetime, error: str | None) -> None:
+    def add(self, place: Hashable, at: datetime, error: str | None) -> None:
         """A retry line of *place*."""
-        self._heard.setdefault(place, {})[category(error)] = at
+        self._printed.setdefault(place, {})[category(error)] = at
 
     def precede(self, place: Hashable, at: datetime, error: str | None) -> bool:
         """Whether a retry line of *place* and of the same kind of error was printed just before.
@@ -39,16 +39,16 @@ class RetryLines:
         """
         kind = category(error)
         return any(
-            at - heard <= TOGETHER
-            for other, heard in self._heard.get(place, {}).items()
+            at - printed <= TOGETHER
+            for other, printed in self._printed.get(place, {}).items()
             if kind is None or other is None or other == kind
         )
 
 
-def told_apart(event: Event, retries: RetryLines) -> Event:
-    """*event* of one file, in its order; an invalid-metadata line that stands alone says so.
+def mark_unpaired(event: Event, retries: RetryLines) -> Event:
+    """*event* of one file, in its order; an invalid-metadata line that stands alone is marked.
 
-    Where its time or partition is not printed, nothing is said.
+    Where its time or partition is not printed, it is left as it is.
     """
     if event.kind not in ("retry", "split_retry", "invalid_metadata"):
         return event
@@ -57,7 +57,7 @@ def told_apart(event: Event, retries: RetryLines) -> Event:
         return event
     place = (client_of(event), event.topic, event.partition)
     if event.kind != "invalid_metadata":
-        retries.hear(place, at, event.error)
+        retries.add(place, at, event.error)
         return event
     if retries.precede(place, at, event.error):
         return event

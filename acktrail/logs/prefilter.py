@@ -1,5 +1,7 @@
-"""The words that a record must hold to be read, taken from the patterns: a record without any of
-them is put aside before it is looked at."""
+"""Which records are kept and read, by the words of all patterns, and the text that is kept.
+
+A record without any of the words is put aside before it is looked at.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from acktrail.logs.patterns import PATTERNS
+from acktrail.logs.redact import HIDDEN, redact
 
 
 def _fewest(words: Iterable[str]) -> tuple[str, ...]:
@@ -46,8 +49,22 @@ def may_be_evidence(text: bytes) -> bool:
 
 
 def marker_of(text: bytes) -> str | None:
-    """The first word that made it worth keeping."""
+    """The first word for which the record is kept."""
     for literal in EVIDENCE:
         if literal in text:
             return literal.decode("ascii")
     return None
+
+
+def clean_text(text: bytes) -> str:
+    """A record as it is kept: as text, without credentials; what is not text is replaced.
+
+    Where a credential has no visible end, the words of an event may be hidden with it: they are
+    named on a line of their own, so that the record is counted as unread.
+    """
+    printed = text.decode("utf-8", "replace").replace("\0", "\ufffd")
+    kept = redact(printed)
+    if kept is printed or kept == printed:
+        return kept
+    hidden = [words for words in SURE_WORDS if words in printed and words not in kept]
+    return "\n".join([kept, *(f"{HIDDEN} {words}" for words in hidden)])

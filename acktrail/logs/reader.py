@@ -1,8 +1,8 @@
 """Read one record: which event it is, if any. Match the message, not the layout.
 
-A pattern is tried only where one of its words stands. Nothing is ever raised, whatever the text,
-and reading costs time in proportion to its length. A record that holds words of a pattern which
-only Kafka's programs print is an event or is unread, whatever stands around them.
+A pattern is tried only where one of its words stands. No text raises an error, and reading costs
+time in proportion to the text's length. A record that holds words of a pattern which only Kafka's
+programs print is an event or is unread, whatever stands around them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
 
-from acktrail.logs.errors import look_up
 from acktrail.logs.event import BROKER, KINDS, PRODUCER, Event, Reading, UnreadRecord
+from acktrail.logs.kafka_errors import look_up
 from acktrail.logs.layout import MAX_TEXT, Layout, Text, read_head, unwrap_record, without_logger
 from acktrail.logs.partitions import topic_name
 from acktrail.logs.pattern import Fields, Found, Pattern
@@ -28,7 +28,7 @@ _PRODUCER = "[Producer clientId="
 _CONSUMER = re.compile(
     r"\[(?:Share)?Consumer (?:instanceId=\S{1,100}, )?clientId=(.{0,400}), groupId="
 )
-_OTHER_SPEAKER = re.compile(
+_OTHER_PROGRAM = re.compile(
     r"\[(?:AdminClient|Admin|Share|Consumer|ReplicaFetcher|Controller|RaftManager|Broker|Connect|"
     r"NodeToController|BrokerToController|ForwardingManager|Transaction|Raft|Worker|Streams|Incremental)"
     r"[A-Za-z]{0,40}[ :\]][^\[]{0,300}\Z"
@@ -51,7 +51,7 @@ _PYTHON_PRODUCER = re.compile(r"<KafkaProducer client_id=([^\s>]{1,200})[^>]{0,2
 
 
 def read_record(text: str) -> Reading:
-    """What *text*, one record with its continuation lines, says."""
+    """The event in *text*, one record with its continuation lines; or why it is not one."""
     shown = unwrap_record(text)
     lines = shown.lines
     flat = _WRAP.sub(" ", lines) if "\n" in lines else lines
@@ -81,7 +81,7 @@ def _of_a_consumer(event: Event, text: str) -> bool:
 
 
 def _seems_cut(event: Event) -> bool:
-    """Whether a retry's error is no word that Kafka knows."""
+    """Whether a retry's error is not one of Kafka's."""
     return event.kind in ("retry", "split_retry") and look_up(event.error) is None
 
 
@@ -100,14 +100,14 @@ def _read(shown: Text, flat: str, text: str) -> Event | UnreadRecord | None:
             if isinstance(found, UnreadRecord):
                 unread = unread or found
             elif found is not None:
-                event = _spoken(pattern, found, shown, flat)
+                event = _attributed(pattern, found, shown, flat)
                 if event is not None:
                     return event
     return unread
 
 
-def _spoken(pattern: Pattern, found: Found, shown: Text, flat: str) -> Event | None:
-    """The event, if the one who speaks may say such a thing."""
+def _attributed(pattern: Pattern, found: Found, shown: Text, flat: str) -> Event | None:
+    """The event, with the client or broker that printed it; None where another program did."""
     if found.layout is not None:
         return _event(found.fields, flat, found.position, shown, found.layout)
     fields = found.fields
@@ -122,10 +122,10 @@ def _spoken(pattern: Pattern, found: Found, shown: Text, flat: str) -> Event | N
         if fields.get("broker") is None:
             fields["broker"] = broker_of(head)
     else:
-        speaker = _CONSUMER.search(head[-900:])
-        if speaker is not None:
-            fields["client_id"] = speaker.group(1)
-            behind = head[-900:][speaker.end() :].partition("] ")[0]
+        consumer = _CONSUMER.search(head[-900:])
+        if consumer is not None:
+            fields["client_id"] = consumer.group(1)
+            behind = head[-900:][consumer.end() :].partition("] ")[0]
             fields["group"] = behind.rstrip().removesuffix("]")[:249]
     return _event(fields, flat, found.position, shown, None)
 
@@ -134,21 +134,22 @@ def _is_of_another(kind: str, head: str) -> bool:
     """Whether a client that is not a producer prints the text behind *head*."""
     if kind == "client_version":
         return False
-    other = _OTHER_SPEAKER.search(head[-400:]) or _OTHER_THREAD.search(head[-600:])
+    other = _OTHER_PROGRAM.search(head[-400:]) or _OTHER_THREAD.search(head[-600:])
     return other is not None
 
 
 def _producer(head: str) -> Fields | None:
-    """The client that speaks. Its id may hold brackets, commas and blanks: the prefix ends at the
-    message, so everything between is the id."""
+    """The producer that printed the message. Its id may hold brackets, commas and blanks: the
+    prefix ends at the message, so everything between is the id."""
     start = head.rfind(_PRODUCER)
     if start >= 0:
         inside = head[start + len(_PRODUCER) :].rstrip()
         closing = inside.rfind("]")
         inside = inside if closing < 0 else inside[:closing]
         client_id, marker, transactional_id = inside.partition(", transactionalId=")
+        masked = client_id.startswith("<") and client_id.endswith(">")
         return {
-            "client_id": None if _masked(client_id) else client_id,
+            "client_id": None if masked else client_id,
             "transactional_id": transactional_id if marker else None,
         }
     old = _TRANSACTIONAL.search(head[-260:])
@@ -167,11 +168,8 @@ def _beside(said: Mapping[str, object]) -> Fields:
     return {"topic": topic_name(topic), "partition": number}
 
 
-def _masked(text: str) -> bool:
-    return text.startswith("<") and text.endswith(">")
-
-
 def _event(fields: Fields, flat: str, position: int, shown: Text, layout: Layout | None) -> Event:
+    """The event of *fields*, with level, time, logger and thread from what stands around it."""
     lines = shown.lines
     first_line = lines.partition("\n")[0]
     if layout is None or layout.level is None or layout.ts is None:

@@ -2,7 +2,7 @@
 
 What is replaced: values of keys that name a secret (`password=`, `"api_key": "…"`,
 `sasl.jaas.config = …`), passwords in addresses (`https://user:…@host`), bearer and basic
-authorization, JSON web tokens, cloud access keys and private key blocks. Values that are no secret
+authorization, JSON web tokens, cloud access keys and private key blocks. Values that are not secret
 (`null`, `[hidden]`, `none`) stay, so that a settings block still says that none was set.
 """
 

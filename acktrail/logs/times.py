@@ -1,7 +1,7 @@
 """Timestamps as logs print them: read to ISO form, and to an instant where a zone is known.
 
 A log4j `%d` has no zone, so the ISO form has none either: whoever knows the zone of the source
-gives it when an instant is needed. A time without a date is no timestamp.
+gives it when an instant is needed. A time without a date is not a timestamp.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Scope = Literal["client", "topic", "node", "broker"]
 
 @dataclass(frozen=True)
 class Canonical:
-    """What a metric is: whose, its one name, and what one series of it speaks of.
+    """What a metric is: whose, its one name, and what one series of it is about.
 
     A broker's series with a topic label is about that topic, without one about all topics
     together: they are never summed.

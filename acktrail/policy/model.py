@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -40,6 +40,8 @@ Kind = Literal["logs", "metrics", "audits"]
 """Evidence that an installation may do without."""
 KINDS: tuple[str, ...] = get_args(Kind)
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+PLACE = ("cluster", "topic", "client_id", "group")
+"""Columns by which a rule may be limited to a place."""
 
 
 class PlacedFinding(Protocol):
@@ -268,15 +270,28 @@ class Policy(_Strict):
             )
 
 
+def limit_at(
+    rules: Iterable[Mapping[str, Any]], place: Mapping[str, Any], name: str, otherwise: float
+) -> float:
+    """The threshold *name* at *place* by *rules* (`Policy.limits`); *otherwise* without a rule.
+
+    The first rule that names the threshold and matches the place wins.
+    """
+    for rule in rules:
+        if name in rule and all(
+            fnmatchcase(str(place.get(column) or ""), rule[column])
+            for column in PLACE
+            if column in rule
+        ):
+            return float(rule[name])
+    return otherwise
+
+
 def _places(rule: _Place) -> list[dict[str, str]]:
     """One place for each combination of globs."""
     places: list[dict[str, str]] = [{}]
-    for column, globs in (
-        ("cluster", rule.clusters),
-        ("topic", rule.topics),
-        ("client_id", rule.clients),
-        ("group", rule.groups),
-    ):
+    given = (rule.clusters, rule.topics, rule.clients, rule.groups)
+    for column, globs in zip(PLACE, given, strict=True):
         if globs:
             places = [{**place, column: glob} for place in places for glob in globs]
     return places

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ from acktrail.window import instant
 if TYPE_CHECKING:
     from acktrail.lake import Lake
     from acktrail.settings import Loaded
+    from acktrail.settings.model import LakeSettings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -61,6 +63,27 @@ def format_option(command: Command) -> Command:
     )(command)
 
 
+def master_option(command: Command) -> Command:
+    """--master URL, received as `master`: the settings' `spark.master` where it is not given."""
+    return click.option(
+        "--master",
+        metavar="URL",
+        callback=_known_master,
+        help="Spark master, e.g. local[2], spark://host:7077, yarn.",
+    )(command)
+
+
+def _known_master(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> str | None:
+    from acktrail.settings.spark import known_master
+
+    try:
+        return known_master(value) if value else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 def as_of_option(command: Command) -> Command:
     """--as-of T, received as `as_of: datetime`; now if not given."""
     return click.option(
@@ -76,9 +99,23 @@ def open_lake(loaded: Loaded) -> Lake:
     """The lake the settings name, or the error that lists where it was looked for."""
     from acktrail.lake import Lake
 
-    uri = loaded.require("lake.uri")
-    options = loaded.settings.lake.storage_options
-    return Lake(uri, {key: value.get_secret_value() for key, value in options.items()})
+    return Lake(loaded.require("lake.uri"), _storage_options(loaded.settings.lake))
+
+
+def _storage_options(lake: LakeSettings) -> dict[str, str]:
+    """The options of the lake's store, those in files included."""
+    from acktrail.errors import ConfigError
+
+    options = {key: value.get_secret_value() for key, value in lake.storage_options.items()}
+    for name, file in lake.storage_option_files.items():
+        try:
+            options[name] = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not a text"
+            raise ConfigError(
+                f"lake.storage_option_files.{name}: {file} cannot be read: {reason}."
+            ) from None
+    return options
 
 
 def lake_to_ask(loaded: Loaded) -> Lake:

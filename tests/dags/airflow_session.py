@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.integration.s3_server import KEY_ID, SECRET
+
 ROOT = Path(__file__).parents[2]
 VENV = ROOT / ".venv-airflow"
 
@@ -125,6 +127,9 @@ def environment(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "PYTHONWARNINGS": "ignore",
+        # Credentials of a store that a worker has; settings of the command need not name any.
+        "AWS_ACCESS_KEY_ID": KEY_ID,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
         "COLUMNS": "200",
     }
 

@@ -13,9 +13,12 @@ import pytest
 
 from acktrail.cli.demo import incident
 from acktrail.contracts import TABLES
+from acktrail.contracts.gold import RETRY_BUDGETS
+from acktrail.contracts.silver import PRODUCER_EVENTS
 from acktrail.lake import Lake
 from tests.dags.airflow_session import ROOT, AirflowSession, Answer
 from tests.dags.place import Place
+from tests.integration.s3_server import KEY_ID, SECRET, make_bucket, s3_server
 
 AUDIT = "acktrail_audit_5min"
 DAILY = "acktrail_lake_daily"
@@ -35,6 +38,15 @@ aws_region = "us-east-1"
 aws_access_key_id = "nobody"
 aws_secret_access_key = "nothing"
 max_retries = "0"
+"""
+SMALL = """
+[spark.conf]
+# One small executor: what is set for a local master by itself.
+"spark.sql.shuffle.partitions" = "2"
+"spark.sql.adaptive.enabled" = "false"
+"spark.sql.codegen.wholeStage" = "false"
+"spark.sql.codegen.factoryMode" = "NO_CODEGEN"
+"spark.executor.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """
 
 
@@ -127,8 +139,8 @@ def test_the_audit_goes_red_with_its_findings_and_the_alert_is_there(airflow, in
         assert f"{finding['check']} ({finding['table']}): {finding['sentence']}" in said.output
         assert f"Runbook: {finding['runbook']}" in said.output
     assert run.xcoms["check", "runbooks"][0].startswith("https://runbooks.example/")
-    told = {alert["labels"]["check"] for alert in place.alertmanager.active().values()}
-    assert {finding["check"] for finding in findings} <= told
+    told = [alert["annotations"]["checks"] for alert in place.alertmanager.active().values()]
+    assert {finding["check"] for finding in findings} <= set(", ".join(told).split(", "))
     jobs = {record["job"] for record in run.xcoms["run", "return_value"]}
     changed = {uri.rpartition("/")[2] for uri in _events(airflow)}
     assert changed
@@ -179,6 +191,33 @@ def test_where_airflow_runs_the_agent_its_sources_are_read_first(airflow, instal
     jobs = {record["job"]: record for record in run.xcoms["run", "return_value"]}
     assert jobs["producer_events"]["rows_out"] > 0, "what the agent read is what the jobs ran on"
     assert jobs["retry_budgets"]["rows_out"] > 0
+
+
+@ALL_JOBS
+def test_settings_of_a_store_and_of_executors_reach_the_jobs(airflow, installed, place):
+    """The settings file names both; the credentials are those of the worker's environment."""
+    log = next(incident().glob("logs/shipments-api*/*.log.gz"))
+    source = f'[[sources]]\nkind = "log_files"\nname = "shipments"\npaths = ["{log}"]\n'
+    with s3_server() as address:
+        make_bucket(address, "books")
+        settings = place.settings().replace(str(place.lake), "s3://books/lake")
+        settings = settings.replace("local[2]", "local-cluster[1,1,1024]")
+        store = f'[lake.storage_options]\nendpoint_url = "{address}"\n'
+        place.config.write_text(f"{settings}{store}{SMALL}{source}", encoding="utf-8")
+        airflow.airflow("variables", "set", "acktrail_agent_once", "true")
+        try:
+            said = _audit(airflow, place)
+        finally:
+            airflow.airflow("variables", "delete", "acktrail_agent_once")
+            place.config.write_text(place.settings(), encoding="utf-8")
+        run = airflow.last_run(AUDIT)
+        assert run.tasks["agent"] == run.tasks["run"] == "success", said.output
+        jobs = {record["job"]: record for record in run.xcoms["run", "return_value"]}
+        keys = {"access_key_id": KEY_ID, "secret_access_key": SECRET}
+        lake = Lake("s3://books/lake", {"endpoint_url": address, **keys})
+        for table in (PRODUCER_EVENTS, RETRY_BUDGETS):
+            assert lake.read(table).num_rows == jobs[table.name]["rows_out"] > 0
+    assert SECRET not in said.output
 
 
 @ALL_JOBS

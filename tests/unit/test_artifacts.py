@@ -43,13 +43,15 @@ def machine(tmp_path, monkeypatch):
     return programs
 
 
-def test_a_set_is_fetched_once_and_then_needs_no_resolver(machine, tmp_path):
+def test_a_set_is_fetched_once_and_then_needs_no_resolver(machine, tmp_path, capsys):
     program(machine, "mvn", COPY % 'printf "a jar" > "$out/tiny-1.0.jar"')
     home = artifacts.resolve("tiny")
+    assert capsys.readouterr().err == f"Fetching the jars of tiny (1), once, into {home}\n"
     assert home == tmp_path / "cache" / "tiny"
     (machine / "mvn").unlink()
     (machine / "java").unlink()
     assert artifacts.resolve("tiny") == home
+    assert capsys.readouterr().err == ""
     assert (home / "tiny-1.0.jar").read_bytes() == JAR
 
 
@@ -100,7 +102,7 @@ def test_an_unknown_set_lists_the_known_ones(machine):
 
 def test_every_pin_is_a_coordinate_and_a_sha256():
     pins = json.loads(Path(artifacts.__file__).with_name("artifacts.json").read_text())
-    assert set(pins) == {"delta", "kafka-4.3.1", "kafka-3.9.2", "jmx-exporter", "jolokia"}
+    assert set(pins) == {"delta", "s3a", "kafka-4.3.1", "kafka-3.9.2", "jmx-exporter", "jolokia"}
     for jars in pins.values():
         for coordinate, digest in jars.items():
             assert len(coordinate.split(":")) == (4 if "jolokia" in coordinate else 3)

@@ -69,22 +69,61 @@ def _acks0(fields: Fields, found: re.Match[str], text: str) -> bool:
     return True
 
 
+_IDS = r"(\[[\d, ]{0,200}\])"
+_HANDED_OVER = re.compile(r"\bleader: (?:-?\d{1,9} -> )?(-?\d{1,9})")
+_EPOCH = re.compile(r"\bleaderEpoch: (?:-?\d{1,9} -> )?(-?\d{1,9})")
+_SETS = {
+    name: re.compile(rf"\b{name}: {_IDS}(?: -> {_IDS})?") for name in ("isr", "elr", "lastKnownElr")
+}
+
+
+def _ids(text: str | None) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", text or ""))
+
+
 def _unclean(fields: Fields, found: re.Match[str], _: str) -> bool:
+    """Not every change that is printed as unclean is one: Kafka 4 prints the return of the last
+    known leader so, and every change of a partition whose leader still recovers."""
     diff = found["diff"] or ""
-    for name, regex in (
-        ("leader", r"leader: (?:-?\d{1,9} -> )?(-?\d{1,9})"),
-        ("leader_epoch", r"leaderEpoch: (?:-?\d{1,9} -> )?(-?\d{1,9})"),
-    ):
-        value = re.search(regex, diff)
+    for name, regex in (("leader", _HANDED_OVER), ("leader_epoch", _EPOCH)):
+        value = regex.search(diff)
         if value is not None:
             fields[name] = int(value.group(1))
-    isr = re.search(r"isr: (\[[\d, ]{0,200}\])(?: -> (\[[\d, ]{0,200}\]))?", diff)
+    sets = {name: regex.search(diff) for name, regex in _SETS.items()}
+    isr = sets["isr"]
     if isr is not None:
-        before, after = isr.group(1), isr.group(2)
-        fields["isr_before"] = tuple(int(n) for n in re.findall(r"\d+", before))
-        if after is not None:
-            fields["isr_after"] = tuple(int(n) for n in re.findall(r"\d+", after))
+        fields["isr_before"] = _ids(isr.group(1))
+        if isr.group(2) is not None:
+            fields["isr_after"] = _ids(isr.group(2))
+    before = {name: _ids(at.group(1)) for name, at in sets.items() if at is not None}
+    leader = fields.get("leader")
+    if leader is None:
+        if before.keys() & {"elr", "lastKnownElr"}:
+            fields["kind"] = "leader_change"
+    elif leader < 0 or leader in (*before.get("isr", ()), *before.get("elr", ())):
+        fields["kind"] = "leader_change"
+    elif leader in before.get("lastKnownElr", ()):
+        fields["kind"] = "last_known_leader"
     return True
+
+
+_LEADS = re.compile(
+    r"(?:Leader |\[Partition \S{1,320} broker=(?P<broker>\d{1,9})\] )(?P<tp>\S{1,320})"
+    r"(?: with topic id Some\((?P<topic_id>[\w-]{1,40})\))? \Z"
+)
+
+
+def _leads(fields: Fields, found: re.Match[str], text: str) -> bool:
+    """Who leads stands before: [Broker id=2] Leader orders-3 with topic id Some(3DxQ8q2dTvC)"""
+    named = _LEADS.search(text[max(0, found.start() - 800) : found.start()])
+    if named is None:
+        return False
+    fields["topic"], fields["partition"], _ = split_partition(named["tp"])
+    if named["topic_id"] is not None:
+        fields["topic_id"] = named["topic_id"]
+    if named["broker"] is not None:
+        fields["broker"] = int(named["broker"])
+    return fields["partition"] is not None
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -253,5 +292,32 @@ PATTERNS: tuple[Pattern, ...] = (
         words=("marked as RECOVERING",),
         sure=("was marked as RECOVERING",),
         example="[Broker id=2] The topic partition orders-3 was marked as RECOVERING. Marking it",
+    ),
+    # state.change.logger, 2.6+; kafka.cluster.Partition, 1.1 to 2.5. Followers print another text:
+    #   [Broker id=2] Leader orders-3 with topic id Some(3DxQ8q2dTvC) starts at leader epoch 8 from
+    #   offset 88210 with partition epoch 13, high watermark 88210, ISR [2], adding replicas [] and
+    #   removing replicas [] (under-min-isr). Previous leader Some(-1) and previous leader epoch ...
+    #   [Partition orders-3 broker=2] orders-3 starts at leader epoch 8 from offset 88210 with high
+    #   watermark 88210. Previous leader epoch was 7.
+    pattern(
+        "starts at leader epoch ",
+        r"starts at leader epoch (?P<leader_epoch>\d{1,9}) from offset (?P<offset>\d{1,18}) with "
+        r"(?:partition epoch \d{1,9}, )?high watermark (?P<high_watermark>\d{1,18})"
+        r"(?:, ISR (?P<isr_after>\[[\d, ]{0,400}\]))?",
+        "leader_start",
+        "leader_start",
+        _leads,
+        example="[Broker id=2] Leader orders-3 with topic id Some(3DxQ8q2dTvC) starts at leader "
+        "epoch 8 from offset 88210 with partition epoch 13, high watermark 88210, ISR [2]",
+    ),
+    # kafka/log/LogManager.scala, INFO; at a restart it means that the log was not there:
+    #   Created log for partition orders-3 in /var/lib/kafka/orders-3 with properties {}
+    pattern(
+        "Created log for partition ",
+        r"Created log for partition (?P<tp>\[[^\]]{1,260}\]|\S{1,320}) in ",
+        "log_created",
+        "log_created",
+        example="Created log for partition orders-3 in /var/lib/kafka/orders-3 with properties {} "
+        "(kafka.log.LogManager)",
     ),
 )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from acktrail.logs.errors import RDKAFKA_WORDS
 from acktrail.logs.event import UnreadRecord
+from acktrail.logs.kafka_errors import RDKAFKA_WORDS
 from acktrail.logs.layout import Layout, Text
 from acktrail.logs.partitions import topic_name
 from acktrail.logs.pattern import Fields, Found, Pattern

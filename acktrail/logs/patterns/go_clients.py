@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acktrail.logs.errors import look_up, name_of, sarama_error
+from acktrail.logs.kafka_errors import look_up, name_of, sarama_error
 from acktrail.logs.pattern import Fields, Pattern, pattern
 
 _ON_PARTITION = re.compile(r" on (?P<topic>[A-Za-z0-9._-]{1,249})/(?P<partition>\d{1,9})")

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from acktrail.logs.errors import kafkajs_error, retriable
+from acktrail.logs.kafka_errors import kafkajs_error, retriable
 from acktrail.logs.layout import Layout, Text
 from acktrail.logs.pattern import Fields, Found, Pattern
 from acktrail.logs.times import read_timestamp

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from acktrail.logs.errors import look_up
+from acktrail.logs.kafka_errors import look_up
 from acktrail.logs.layout import without_logger
 from acktrail.logs.pattern import Fields, Stock, integer, pattern
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acktrail.logs.errors import look_up
+from acktrail.logs.kafka_errors import look_up
 from acktrail.logs.pattern import Fields, Pattern, pattern
 
 _OF_OTHERS = re.compile(r"onsumer|dminClient|KafkaAdmin")

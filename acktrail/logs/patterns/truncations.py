@@ -72,12 +72,15 @@ PATTERNS: tuple[Pattern, ...] = (
     # change, down to what the leader has.
     #   Truncating partition orders-3 with TruncationState(offset=88210, completed=true) due to
     #   local high watermark 88231
+    #   ... due to leader epoch and offset EpochEndOffset(errorCode=0, partition=3, leaderEpoch=7,
+    #   endOffset=88210)
     pattern(
         "Truncating partition ",
         r"Truncating partition (?P<tp>\S{1,340}) (?:to local high watermark (?P<high_watermark>"
         r"\d{1,18})|with TruncationState\(offset=(?P<offset>-?\d{1,18})[^)]{0,60}\)"
-        r"(?: due to local high watermark (?P<local>\d{1,18}))?|to leader epoch and offset "
-        r"EpochEndOffset\([^()]{0,120}endOffset=(?P<end>-?\d{1,18}))",
+        r"(?: due to (?:local high watermark (?P<local>\d{1,18})|leader epoch and offset "
+        r"EpochEndOffset\([^()]{0,80}leaderEpoch=(?P<leader_epoch>-?\d{1,9}),))?"
+        r"|to leader epoch and offset EpochEndOffset\([^()]{0,120}endOffset=(?P<end>-?\d{1,18}))",
         "truncation",
         "to_leader",
         _local,
@@ -105,14 +108,15 @@ PATTERNS: tuple[Pattern, ...] = (
         shared=True,
         example="[UnifiedLog partition=orders-3, dir=/k] Truncating to offset 88210",
     ),
-    # UnifiedLog.scala, UnifiedLog.java, WARN:
+    # UnifiedLog.scala, UnifiedLog.java, WARN; a follower prints it whenever it starts from a high
+    # watermark above its leader's, and no record need be cut:
     #   [UnifiedLog partition=orders-3, dir=/k] Non-monotonic update of high watermark from
     #   (offset=335, segment=[-1:-1]) to (offset=327, segment=[0:9668])
     pattern(
         "Non-monotonic update of high watermark",
         r"Non-monotonic update of high watermark from \(offset=(?P<high_watermark>\d{1,18})"
         r"[^()]{0,80}\) to \(offset=(?P<offset>\d{1,18})",
-        "truncation",
+        "high_watermark_back",
         "high_watermark_back",
         _of_log,
         words=("high watermark",),

@@ -161,7 +161,7 @@ def test_the_inventory_reaches_the_jobs(tmp_path) -> None:
 
 WRONG_INVENTORY = [
     ('"delivery.timeot.ms" = 5', "has no such setting. Did you mean delivery.timeout.ms"),
-    ("colour = 5", "has no such setting. It can say: "),
+    ("colour = 5", "has no such setting. It can have: "),
     ('retries = "many"', "= 'many': write a whole number"),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acktrail.logs.errors import catalogue, category, look_up, retriable, sarama_error
+from acktrail.logs.kafka_errors import catalogue, category, look_up, retriable, sarama_error
 
 CASES = [
     # error, version, retriable, category

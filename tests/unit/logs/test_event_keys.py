@@ -8,8 +8,8 @@ import pytest
 
 from acktrail.aliases import Aliases
 from acktrail.logs.event import Event
+from acktrail.logs.event_rows import Origin, broker_row, producer_row
 from acktrail.logs.reader import read_record
-from acktrail.logs.rows import Origin, broker_row, producer_row
 
 UNCLEAN = (
     "[{at},000] INFO [QuorumController id={by}] UNCLEAN partition change for rates-3 with topic ID "

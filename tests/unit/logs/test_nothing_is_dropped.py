@@ -18,15 +18,19 @@ from acktrail.contracts.bronze import LOG_RECORDS
 from acktrail.logs.event import LOSSES, Event, UnreadRecord
 from acktrail.logs.pattern import Pattern
 from acktrail.logs.patterns import PATTERNS
-from acktrail.logs.prefilter import EVIDENCE, may_be_evidence
+from acktrail.logs.prefilter import EVIDENCE, clean_text, may_be_evidence
 from acktrail.logs.reader import read_record
 from acktrail.logs.records import join_records
 from ingest.files.block_scan import scan_block
-from ingest.sources.log_rows import clean_text
 from pipelines.job import Options
-from pipelines.silver import broker_events, consumer_events, producer_events, unread_records
+from pipelines.silver import log_events, unread_records
 
-JOBS = [m.JOB for m in (producer_events, broker_events, consumer_events, unread_records)]
+JOBS = [
+    log_events.PRODUCER_JOB,
+    log_events.BROKER_JOB,
+    log_events.CONSUMER_JOB,
+    unread_records.JOB,
+]
 SURE = [p for p in PATTERNS if p.sure]
 
 LOOKS_LIKE_A_PROGRAM = [
@@ -112,6 +116,30 @@ def test_any_text_around_a_sentence_leaves_it_read(before, after, pattern):
 @settings(max_examples=150, deadline=None)
 def test_any_text_around_a_sentence_leaves_it_to_agents_and_jobs(before, after, pattern):
     kept = records_of(f"[2026-01-31 07:00:00,000] ERROR {before} {pattern.example} {after}")
+    assert any(is_read(text) for text in kept)
+    assert read_by_jobs(kept) == sum(is_read(text) for text in kept)
+
+
+TIME = "[2026-01-31 07:00:00,000] ERROR "
+SENT = "Exception thrown when sending a message with key='{}' and payload='{}' to topic {}: org.apache.kafka.common.KafkaException: "
+PLACES = {
+    "payload": TIME + SENT.format("k", "{any}", "orders"),
+    "key": TIME + SENT.format("{any}", "v", "orders"),
+    "topic": TIME + SENT.format("k", "v", "{any}"),
+    "client id": TIME + "[Producer clientId={any}] ",
+    "client id of a transactional producer": TIME
+    + "[Producer clientId={any}, transactionalId={any}] ",
+    "client id in the thread": TIME + "[kafka-producer-network-thread | {any}] ",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@given(any_text=AROUND, pattern=st.sampled_from(SURE))
+@settings(max_examples=60, deadline=None)
+def test_any_text_as_a_field_of_the_line_leaves_its_sentence_read(place, any_text, pattern):
+    line = PLACES[place].replace("{any}", any_text) + pattern.example
+    assert is_read(line)
+    kept = records_of(line)
     assert any(is_read(text) for text in kept)
     assert read_by_jobs(kept) == sum(is_read(text) for text in kept)
 

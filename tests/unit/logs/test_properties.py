@@ -10,8 +10,8 @@ from datetime import datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acktrail.logs.errors import catalogue
 from acktrail.logs.event import Event
+from acktrail.logs.kafka_errors import catalogue
 from acktrail.logs.partitions import split_partition
 from acktrail.logs.patterns import PATTERNS
 from acktrail.logs.prefilter import EVIDENCE, may_be_evidence

@@ -15,19 +15,20 @@ from deltalake import write_deltalake
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from acktrail.answers.retry_thresholds import retry_thresholds
+from acktrail.answers.budgets import retry_thresholds
 from acktrail.cli import main
 from acktrail.cli.budgets import _row
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
-from acktrail.policy import Policy
+from acktrail.policy import Policy, read_policy
 from acktrail.retries.budget import Budget
 from acktrail.retries.fleet import Burning, Measured, fronts_of
 from acktrail.retries.state import BudgetState, Thresholds, critical_at, state_of
 from acktrail.window import hour_of
-from expectations.ask import answers
 from expectations.domain.retries import ExpectRetryBudgetLeft
+from expectations.suites import SUITES
+from expectations.validate import Asked, validate
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 FOREVER = float("inf")
@@ -154,7 +155,8 @@ def test_the_two_commands_agree_on_a_lake(tmp_path_factory, found, raw, as_of) -
         main, [*words, "--format", "json", "--set", f"alerts.policy={file}"], catch_exceptions=False
     )
     printed = [json.loads(line) for line in done.stdout.splitlines()]
-    results = answers(lake, as_of, file, "", tables=[RETRY_BUDGETS.name])
+    suites = [suite for suite in SUITES if suite.table is RETRY_BUDGETS]
+    results = validate(suites, lake, Asked(as_of, read_policy(file), ""))
     (result,) = [r for r in results if r.check != "fits_its_contract"]
     keys = tuple(k for f in result.findings for k in f.keys)
     assert found_by_check(keys) == {r["chain"] for r in printed if r["state"] == "critical"}

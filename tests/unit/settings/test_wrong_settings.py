@@ -34,6 +34,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "verifiable": {"paths": ["/a"]},
     "log_scan": {"topics": ["orders"]},
     "cluster_state": {},
+    "audit_topic": {},
 }
 
 
@@ -234,8 +235,22 @@ CASES = [
     ("the servers twice", '[kafka.client]\n"bootstrap.servers" = "a:1"',
      'kafka.client."bootstrap.servers": librdkafka refuses it: set `kafka.bootstrap_servers`'),
     ("a setting of Spark", '[spark.conf]\n"sql.shuffle.partitions" = "2"',
-     "spark.conf.sql.shuffle.partitions"),
+     'spark.conf."sql.shuffle.partitions": it must match'),
     ("a master", '[spark]\nmaster = "localhost"', "spark.master = 'localhost': write local[*]"),
+    ("a master without a port", '[spark]\nmaster = "spark://m"',
+     "spark.master = 'spark://m': write"),
+    ("a memory", '[spark]\nexecutor_memory = "4"',
+     "spark.executor_memory = '4': write a size with its unit: 512m, 4g"),
+    ("a name of an archive", '[spark]\nenvironment = "/e.tar.gz#env"',
+     "spark.environment = '/e.tar.gz#env': write the archive alone, without #name"),
+    ("the master among Spark's own", '[spark.conf]\n"spark.master" = "yarn"',
+     'spark.conf."spark.master": set `spark.master`'),
+    ("another zone", '[spark.conf]\n"spark.sql.session.timeZone" = "CET"',
+     'spark.conf."spark.sql.session.timeZone": it is always UTC: the lake\'s tables depend on it'),
+    ("a deploy mode", '[spark.conf]\n"spark.submit.deployMode" = "cluster"',
+     'spark.conf."spark.submit.deployMode": the driver is this process'),
+    ("a secret among Spark's own", '[spark.conf]\n"spark.hadoop.fs.s3a.secret.key" = "hunter2"',
+     'spark.conf."spark.hadoop.fs.s3a.secret.key": settings of Spark are on the command line'),
     ("an address of metrics", '[agent]\nmetrics_address = "9400"',
      "agent.metrics_address = '9400': write host:port"),
 ]  # fmt: skip

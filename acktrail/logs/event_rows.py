@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from acktrail.aliases import Aliases
-from acktrail.logs.errors import category, retriable
 from acktrail.logs.event import Event
+from acktrail.logs.kafka_errors import category, retriable
 from acktrail.logs.layout import client_of_thread
 from acktrail.logs.times import instant
 from acktrail.window import day_of, hour_of
@@ -28,6 +28,8 @@ _BROKER = (
     "correlation_id",
 )
 _MESSAGE = 1000
+_ELECTIONS = ("unclean_election", "last_known_leader", "leader_change")
+"""Every controller prints them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +106,20 @@ def _row(event: Event, origin: Origin, aliases: Aliases) -> dict[str, Any]:
 def _event_key(event: Event, origin: Origin, row: Mapping[str, Any]) -> str:
     """One key for one event, however often it is printed.
 
-    An unclean election is printed by each controller: its partition and new epoch name it, on its
-    day, for a topic that is made anew counts its epochs anew. A batch that expired is printed by
-    its callbacks once per record: what they say, within the minute.
+    An election is printed by each controller: its partition and new epoch name it, on its
+    day, for a topic that is created again counts its epochs from 0. A batch that expired is printed
+    by its callbacks once per record: what they say, within the minute.
     """
     named: tuple[object, ...]
-    if event.kind == "unclean_election" and event.leader_epoch is not None:
+    tells_batch = event.records is not None and event.elapsed_ms is not None
+    if event.kind in _ELECTIONS and event.leader_epoch is not None:
         epoch = event.leader_epoch + (1 if event.detail == "unclean_triggered" else 0)
         day = None if row["at"] is None else day_of(row["at"])
         named = ("unclean", origin.cluster, event.topic, event.partition, epoch, day)
-    elif row["at"] is not None and _tells_batch(event):
+    elif row["at"] is not None and event.kind == "expired" and tells_batch:
         minute = int(row["at"].timestamp()) // 60
         named = (event.kind, origin.cluster, row["host"], row["client_id"], minute, event.error)
         named += (event.topic, event.partition, event.records, event.elapsed_ms)
     else:
         return origin.record_key
     return hashlib.blake2b(repr(named).encode(), digest_size=16).hexdigest()
-
-
-def _tells_batch(event: Event) -> bool:
-    return event.kind == "expired" and event.records is not None and event.elapsed_ms is not None
