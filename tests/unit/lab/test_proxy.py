@@ -163,13 +163,13 @@ def test_a_stream_that_lost_an_answer_stays_silent_and_a_new_one_does_not(broker
 
 def test_only_answers_to_produce_requests_are_late(broker, proxy):
     client = Client(proxy.route(1, broker.port))
-    proxy.change(1, delay_acks_s=1.0)
+    proxy.change(1, delay_acks_s=3.0)
     before = time.monotonic()
     assert client.ask(METADATA, 1)
-    assert time.monotonic() - before < 1.0
+    assert time.monotonic() - before < 3.0
     before = time.monotonic()
     assert client.ask(PRODUCE, 2)
-    assert time.monotonic() - before >= 1.0
+    assert time.monotonic() - before >= 3.0
 
 
 def test_a_cut_holds_everything_back_and_loses_nothing(broker, proxy):
