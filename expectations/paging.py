@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from acktrail.alerts.finding import WAITING
 from expectations.isr import with_isr
 from expectations.notify import messengers, receivers
 from expectations.outbox import Delivery, Outbox
-from expectations.validate import Asked, evaluated, scopes_of
+from expectations.stale import NOTHING_WAITS
+from expectations.validate import Asked, scopes_of
 
 if TYPE_CHECKING:
     from acktrail.alerts.alert import Alert
@@ -39,9 +41,10 @@ def record_alerts(
 ) -> list[Alert]:
     """Write down what *results* mean for the alerts; *suites* are all there are."""
     findings = [f for result in results for f in result.findings]
+    looked_for_waiting = () if asked.waiting is NOTHING_WAITS else (WAITING,)
     return Outbox(lake).record(
         with_isr(lake, findings, asked.as_of),
-        evaluated(results, asked),
+        {*(result.scope for result in results), *looked_for_waiting},
         now,
         scopes_of(suites),
         asked.question.since,

@@ -224,12 +224,6 @@ def _result(
     )
 
 
-def evaluated(results: Iterable[CheckResult], asked: Asked) -> set[str]:
-    """Everything that was looked at, as `alerts_due` takes it."""
-    scopes = {result.scope for result in results}
-    return scopes if asked.waiting is NOTHING_WAITS else scopes | {WAITING}
-
-
 def scopes_of(suites: Iterable[Suite]) -> set[str]:
     """Everything that *suites* can look at, as `alerts_due` takes it."""
     return {

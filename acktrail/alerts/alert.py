@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from acktrail.alerts.fault import FaultIdentity, fault_behind
+from acktrail.alerts.fault import FaultIdentity, fault_of
 from acktrail.alerts.finding import Finding, scope_of
 from acktrail.alerts.grouping import Occurrence
 from acktrail.alerts.symptom import Symptom, symptoms_of
@@ -169,8 +169,7 @@ def _read(row: Mapping[str, Any]) -> Alert:
     )
     if alert.fault:
         return alert
-    fault = fault_behind(alert.state, alert.cause, alert.topic, alert.group)
-    return replace(alert, fault=fault.name, symptoms=(_only_symptom(alert),))
+    return replace(alert, fault=fault_of(alert).name, symptoms=(_only_symptom(alert),))
 
 
 def _only_symptom(alert: Alert) -> Symptom:

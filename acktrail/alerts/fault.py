@@ -8,9 +8,8 @@ misses records. A rate that is too high names no cause: it is a sign of whatever
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Cause, State
 from acktrail.logs.kafka_errors import catalogue
 from acktrail.retries.state import RUNNING_OUT
@@ -80,25 +79,39 @@ class FaultIdentity:
         return FaultIdentity(kind, subject)
 
 
-def fault_of(finding: Finding) -> FaultIdentity:
-    """The fault that *finding* is a sign of."""
-    return fault_behind(finding.state, finding.cause, finding.topic, finding.group)
+class Sign(Protocol):
+    """What names a fault: a finding, a symptom, or an alert of an earlier version."""
+
+    @property
+    def state(self) -> str:
+        """What is wrong."""
+
+    @property
+    def cause(self) -> str:
+        """Why, where it is known."""
+
+    @property
+    def topic(self) -> str:
+        """Where; empty: no topic of its own."""
+
+    @property
+    def group(self) -> str:
+        """Of which consumer group; empty: of none."""
 
 
-def fault_behind(state: str, cause: str, topic: str, group: str) -> FaultIdentity:
-    """As `fault_of`, from what a finding says."""
+def fault_of(sign: Sign) -> FaultIdentity:
+    """The fault behind *sign*."""
+    state, cause, topic = sign.state, sign.cause, sign.topic
     if state in _MISSED:
-        return FaultIdentity(CONSUMERS, group or topic)
+        return FaultIdentity(CONSUMERS, sign.group or topic)
     if state in _LOSSES:
-        return _of(_BY_CAUSE.get(cause, BROKERS), topic)
-    if state == "non_retriable_error":
-        return _of(_kind_of_error(cause), topic)
-    if state in _BY_STATE:
-        return _of(_BY_STATE[state], topic)
-    return FaultIdentity(state, "/".join(part for part in (topic, group, cause) if part))
-
-
-def _of(kind: str, topic: str) -> FaultIdentity:
+        kind = _BY_CAUSE.get(cause, BROKERS)
+    elif state == "non_retriable_error":
+        kind = _kind_of_error(cause)
+    elif state in _BY_STATE:
+        kind = _BY_STATE[state]
+    else:
+        return FaultIdentity(state, "/".join(part for part in (topic, sign.group, cause) if part))
     return FaultIdentity(kind) if kind in (BROKERS, UNEXPLAINED) else FaultIdentity(kind, topic)
 
 

@@ -16,7 +16,7 @@ from acktrail.alerts.alert import (
     identity_of,
     opened,
 )
-from acktrail.alerts.fault import BROKERS, UNEXPLAINED, FaultIdentity, fault_behind
+from acktrail.alerts.fault import BROKERS, UNEXPLAINED, FaultIdentity, fault_of
 from acktrail.alerts.finding import NOT_EVALUATED, UNDECIDED, WAITING, Finding
 from acktrail.alerts.grouping import Occurrence, near, occurrences
 from acktrail.alerts.symptom import MOST_OVER, Symptom, symptoms_of
@@ -191,11 +191,7 @@ def _likeness(occurrence: Occurrence, alert: Alert) -> int | None:
 
 def _span(alert: Alert) -> tuple[datetime, datetime | None]:
     """From the first to the last sign of *alert* that names its fault; None: it goes on."""
-    named = [
-        s
-        for s in alert.symptoms
-        if fault_behind(s.state, s.cause, s.topic, s.group).name == alert.fault
-    ] or list(alert.symptoms)
+    named = [s for s in alert.symptoms if fault_of(s).name == alert.fault] or list(alert.symptoms)
     if alert.grade is Grade.FAIL:
         named = [s for s in named if s.grade is Grade.FAIL] or named
     start = min((s.began_at for s in named), default=alert.starts_at)

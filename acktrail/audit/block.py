@@ -160,18 +160,15 @@ class Presence:
 
     def __init__(self, block: Block, topic: TopicEvidence) -> None:
         self._block, self._topic = block, topic
-        self._seen = [
+        self._found: dict[tuple[str, int, int], Mask] = {}
+        self.sightings = [
             (part, self._gone(part))
             for (tier, _group), parts in block.tiers.items()
             if tier in (Tier.IN_LOG, Tier.DELIVERED)
             for part in parts
         ]
-        self.mask = union(p.mask if gone is None else p.mask & ~gone for p, gone in self._seen)
-
-    @property
-    def sightings(self) -> list[tuple[Part, Mask | None]]:
-        """What was seen in the log, by scans and groups, each with the ids that are gone since."""
-        return self._seen
+        """What scans and groups saw in the log, each with the ids that are gone since."""
+        self.mask = union(p.mask if gone is None else p.mask & ~gone for p, gone in self.sightings)
 
     def _gone(self, part: Part) -> Mask | None:
         """Ids of the part that a higher epoch or a later scan shows to be gone; None for none."""
@@ -213,10 +210,6 @@ class Presence:
         return found
 
     @cached_property
-    def _found(self) -> dict[tuple[str, int, int], Mask]:
-        return {}
-
-    @cached_property
     def places(self) -> Places:
         """Where the ids that are in the log lie, for the whole block."""
         found = Places(BLOCK_IDS)
@@ -225,7 +218,7 @@ class Presence:
 
     def locate(self, ids: Longs, places: Places) -> None:
         """Note where those of *ids* lie that are in the log; what a scan saw outranks a group."""
-        for part, gone in sorted(self._seen, key=lambda seen: _receipt(seen[0])):
+        for part, gone in sorted(self.sightings, key=lambda seen: _receipt(seen[0])):
             places.put(part, ids, gone)
 
     def each_once(self, parts: tuple[Part, ...], group: str) -> bool:
@@ -233,7 +226,7 @@ class Presence:
         if not parts or any(part.runs.offsets is None for part in parts):
             return False
         mine = {id(part) for part in parts}
-        if not group and any(gone is not None for part, gone in self._seen if id(part) in mine):
+        if not group and any(gone is not None for part, gone in self.sightings if id(part) in mine):
             return False
         listed = sum(part.runs.count for part in parts)
         return listed == int(np.count_nonzero(union(part.mask for part in parts)))
@@ -245,7 +238,7 @@ class Presence:
         """
         wanted = {id(part) for part in self._block.parts(tier, group)}
         listed: dict[int, list[tuple[Longs, Longs]]] = {}
-        for part, gone in self._seen:
+        for part, gone in self.sightings:
             if id(part) in wanted and part.runs.offsets is not None:
                 ids, low, _ = part.places()
                 kept = slice(None) if gone is None or group else ~gone[ids]
@@ -256,7 +249,7 @@ class Presence:
         """Per partition, the offsets that *group* received and that are still in the log."""
         listed: dict[int, list[Longs]] = {}
         wanted = {id(part) for part in self._block.parts(Tier.DELIVERED, group)}
-        for part, gone in self._seen:
+        for part, gone in self.sightings:
             if id(part) not in wanted:
                 continue
             ids, low, _ = part.places()

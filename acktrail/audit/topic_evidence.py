@@ -163,6 +163,11 @@ class PartitionEvidence:
 
     scans: tuple[LogScan, ...] = ()
     states: tuple[StateAt, ...] = ()
+    # What was found before; a copy made by replace() begins without it.
+    _ends: dict[str, Ends] = field(init=False, default_factory=dict, repr=False, compare=False)
+    _after: dict[tuple[object, ...], ScansAfter] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     @cached_property
     def ordered(self) -> tuple[StateAt, ...]:
@@ -214,10 +219,6 @@ class PartitionEvidence:
         return found
 
     @cached_property
-    def _ends(self) -> dict[str, Ends]:
-        return {}
-
-    @cached_property
     def _by_start(self) -> tuple[list[int], tuple[LogScan, ...]]:
         """When the scans began, and the scans, in that order; only those of which it is known."""
         known = sorted(
@@ -260,10 +261,6 @@ class PartitionEvidence:
             )
             self._after[key] = found
         return found
-
-    @cached_property
-    def _after(self) -> dict[tuple[int, str, bool, int | None, int | None, bool], ScansAfter]:
-        return {}
 
 
 @dataclass(frozen=True)
@@ -324,14 +321,6 @@ class GroupEvidence:
     closed: frozenset[str] = frozenset()
     """Members that ended in good order: they have reported all that they read."""
 
-    def since(self, ms: int) -> GroupEvidence:
-        """The same without commits before *ms*."""
-        commits = {
-            number: tuple(commit for commit in found if commit.at_ms >= ms)
-            for number, found in self.commits.items()
-        }
-        return replace(self, commits=commits)
-
 
 @dataclass(frozen=True)
 class TopicEvidence:
@@ -346,6 +335,9 @@ class TopicEvidence:
     met: frozenset[str] | None = None
     """The ids of all topics of this name that were met, where they are not those of the rest."""
     replica_lag_ms: int = REPLICA_LAG_MS
+    _views: dict[tuple[int, int], TopicEvidence] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     @cached_property
     def topic_ids(self) -> frozenset[str]:
@@ -376,7 +368,16 @@ class TopicEvidence:
                 )
                 for number, p in self.partitions.items()
             }
-            groups = {name: group.since(first) for name, group in self.groups.items()}
+            groups = {
+                name: replace(
+                    group,
+                    commits={
+                        number: tuple(c for c in commits if c.at_ms >= first)
+                        for number, commits in group.commits.items()
+                    },
+                )
+                for name, group in self.groups.items()
+            }
             partitions = {
                 number: replace(
                     p, scans=tuple(s for s in p.scans if (s.after_ms or 0) >= received_ms)
@@ -390,10 +391,6 @@ class TopicEvidence:
                 found = replace(found, compacted=None)
             self._views[begun_ms, received_ms] = found
         return found
-
-    @cached_property
-    def _views(self) -> dict[tuple[int, int], TopicEvidence]:
-        return {}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from acktrail.audit.send_errors import precedes_sending
 from acktrail.audit.topic_evidence import (
     REPORT_DELAY_MS,
     PartitionEvidence,
-    ScansAfter,
     SessionEvidence,
     TopicEvidence,
 )
@@ -213,7 +212,9 @@ def _grounds_in_topic(
     first = part.first_offset if part.first_offset is not None else 0
     known = high >= 0
     scans = partition.scans_after(part.received_ms, topic_id)
-    proving = _proving(topic, partition, part.received_ms, topic_id)
+    # Of a topic that may be compacted, only scans that found a record at every offset.
+    dense_only = topic.compacted is not False
+    proving = partition.scans_after(part.received_ms, topic_id, dense_only)
     # From the part's first offset on: a retry may have stored an id earlier than its ack.
     reach = proving.covered.reach(first)
     lowest = low if case.session.stores_once else np.minimum(low, first)
@@ -252,22 +253,6 @@ def _grounds_in_topic(
             mask &= wanted
             found[reason] = found[reason] | mask if reason in found else mask
     return found
-
-
-def _proving(
-    topic: TopicEvidence,
-    partition: PartitionEvidence,
-    received_ms: int,
-    topic_id: str,
-    wait_ms: int | None = None,
-    above_epoch: int | None = None,
-    epoch_known: bool = False,
-) -> ScansAfter:
-    """The scans after *received_ms* that did not find an id only because the log has lost it."""
-    compactable = topic.compacted is not False
-    return partition.scans_after(
-        received_ms, topic_id, compactable, wait_ms, above_epoch, epoch_known
-    )
 
 
 def _earliest(partition: PartitionEvidence, topic_id: str) -> int:
@@ -400,10 +385,14 @@ def _look(case: Case, partition: PartitionEvidence, topic_id: str, sought: _Soug
         if above is None:
             return _Look(Reason.NO_COMPLETE_SCAN)
     leader_may_hide = sought.acked and not case.session.waits_for_all
-    scans = partition.scans_after(
-        since_ms, topic_id, wait_ms=wait, above_epoch=above, epoch_known=leader_may_hide
+    late_enough = partial(
+        partition.scans_after,
+        *(since_ms, topic_id),
+        wait_ms=wait,
+        above_epoch=above,
+        epoch_known=leader_may_hide,
     )
-    proving = _proving(topic, partition, since_ms, topic_id, wait, above, leader_may_hide)
+    scans, proving = late_enough(), late_enough(compactable=topic.compacted is not False)
     base = _lowest_end(partition, topic_id, case.session.begun_ms, since_ms + wait)
     if _read_from(base, proving.covered, proving.ends):
         named = _read_from(base, proving.named, proving.ends)

@@ -42,10 +42,7 @@ def words_of(side: str) -> tuple[str, ...]:
 
 def may_be_evidence(text: bytes) -> bool:
     """Whether the reading should see this text at all."""
-    for literal in EVIDENCE:  # noqa: SIM110 - twice as fast as any()
-        if literal in text:
-            return True
-    return False
+    return marker_of(text) is not None
 
 
 def marker_of(text: bytes) -> str | None:
