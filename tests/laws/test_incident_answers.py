@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from acktrail.answers.losses import Wanted, incidents
+from acktrail.answers.resend_list import resend_list
 from acktrail.answers.timeline import timeline
 from acktrail.contracts.bronze import AUDIT_REPORTS, LOG_RECORDS, METRIC_SAMPLES
 from acktrail.contracts.gold import (
@@ -123,3 +125,19 @@ def test_every_incident_has_a_timeline_with_the_evidence_of_its_cause(whole_lake
         rows = timeline(whole_lake, incident, timedelta(minutes=1))
         assert any(row["evidence"] for row in rows) == bool(incident["evidence"])
         assert any(row["what"].startswith(("sends ", "is told that ")) for row in rows)
+
+
+def test_the_resend_list_has_every_lost_message_and_no_other(whole_lake: Lake) -> None:
+    lost: defaultdict[str, set[tuple[int, int | None]]] = defaultdict(set)
+    with gzip.open(INCIDENT / "truth/truth.jsonl.gz", "rt") as lines:
+        for message in map(json.loads, lines):
+            if message["lost"]:
+                place = (message["seq"], message["told_offset"])
+                lost[message["producer"]].add(place)
+    listed: defaultdict[str, set[tuple[int, int | None]]] = defaultdict(set)
+    for incident in incidents(whole_lake, Wanted()):
+        for row in resend_list(whole_lake, incident):
+            for number in range(row["count"]):
+                offset = None if row["first_offset"] is None else row["first_offset"] + number
+                listed[row["client_id"]].add((row["first_seq"] + number, offset))
+    assert listed == lost
