@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from acktrail.alerts.finding import Finding
+from acktrail.answers.sources import sources_read
 from acktrail.contracts.bronze import AUDIT_REPORTS, BRONZE, LOG_RECORDS, METRIC_SAMPLES
 from acktrail.contracts.vocabulary import Outcome
 from expectations.domain.evidence import MISSING, gap_sentence
 from expectations.domain.expectation import hour_start, keys_of, missing, not_collected
-from expectations.views import coverage, sources_read
+from expectations.views import coverage
 
 if TYPE_CHECKING:
     import pandas as pd

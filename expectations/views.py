@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
@@ -28,7 +28,7 @@ from acktrail.contracts.silver import (
     PRODUCER_EVENTS,
     UNREAD_RECORDS,
 )
-from acktrail.contracts.vocabulary import SourceState, Tier
+from acktrail.contracts.vocabulary import Tier
 from acktrail.window import day_of, hour_of
 from expectations.rate_samples import with_samples
 
@@ -136,17 +136,10 @@ def coverage_and_states(lake: Lake, question: Question) -> pd.DataFrame | None:
     covered = coverage(lake, question)
     if covered is None:
         return None
-    read = {(r["cluster"], r["source"]): r["at"] for r in sources_read(lake, question.as_of)}
+    read = answers.read_at(lake, question.as_of)
     places = covered[["cluster", "source"]].itertuples(index=False, name=None)
     read_at = pd.Series([read.get(p) for p in places], covered.index, "datetime64[us, UTC]")
     return covered.assign(read_at=read_at)
-
-
-def sources_read(lake: Lake, as_of: datetime) -> list[dict[str, Any]]:
-    """The sources that an agent reads, or has read to their end, the newest report last."""
-    reading = (SourceState.UP, SourceState.ENDED)
-    found = [r for r in answers.source_states(lake, as_of) if r["state"] in reading]
-    return sorted(found, key=lambda r: r["at"])
 
 
 def runs(lake: Lake, question: Question) -> pd.DataFrame | None:

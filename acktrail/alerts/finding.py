@@ -164,6 +164,7 @@ class CheckResult:
                     **shared,
                     "subject": owner,
                     "outcome": own.outcome.value,
+                    "not_collected": own.outcome is Outcome.UNDECIDED and not found,
                     "rows_failed": sum(f.count for f in found if f.outcome is Outcome.FAIL),
                     "keys": list(first_keys(key for f in found for key in f.keys)),
                     "because": " ".join(dict.fromkeys(f.because for f in found)) or self.sentence,

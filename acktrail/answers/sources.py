@@ -15,8 +15,8 @@ from acktrail.window import day_of
 Row = dict[str, Any]
 
 _IS_DOWN = {SourceState.FAILING: True, SourceState.STOPPED: True}
-_STILL_READING = timedelta(minutes=30)
-"""A running agent reports every ten minutes."""
+STILL_READING = timedelta(minutes=30)
+"""A running agent reports every ten minutes: one that is silent for longer is gone."""
 _LOOK_BACK = timedelta(days=SOURCE_STATES.retention_days)
 
 
@@ -29,6 +29,18 @@ def source_states(lake: Lake, as_of: datetime) -> list[Row]:
     days = ds.field("day") >= day_of(as_of - _LOOK_BACK)
     rows = lake.read(SOURCE_STATES, days & (ds.field("at") <= as_of)).to_pylist()
     return newest_states(rows)
+
+
+def sources_read(lake: Lake, as_of: datetime) -> list[Row]:
+    """The sources that an agent reads, or has read to their end, the newest report last."""
+    reading = (SourceState.UP, SourceState.ENDED)
+    found = [row for row in source_states(lake, as_of) if row["state"] in reading]
+    return sorted(found, key=lambda row: row["at"])
+
+
+def read_at(lake: Lake, as_of: datetime) -> dict[tuple[str, str], datetime]:
+    """By cluster and source: when an agent last reported that it reads the source."""
+    return {(r["cluster"], r["source"]): r["at"] for r in sources_read(lake, as_of)}
 
 
 def newest_states(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
@@ -75,7 +87,7 @@ def _decisive(told: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     reading = [
         row
         for row in last.values()
-        if row["state"] == SourceState.UP and newest["at"] - row["at"] <= _STILL_READING
+        if row["state"] == SourceState.UP and newest["at"] - row["at"] <= STILL_READING
     ]
     return max(reading, key=lambda row: row["at"], default=newest)
 

@@ -67,6 +67,12 @@ CHECK_RESULTS = Table(
         ),
         Column("grade", "string", "How bad a failure is.", required=True, values=Grade),
         Column("outcome", "string", "What was found.", required=True, values=Outcome),
+        Column(
+            "not_collected",
+            "boolean",
+            "Undecided for evidence that the policy file lists as not collected; null in rows of "
+            "earlier versions.",
+        ),
         Column("rows_checked", "long", "Rows looked at.", required=True),
         Column("rows_failed", "long", "Rows that failed.", required=True),
         Column("rows_muted", "long", "Failed rows a maintenance window expects.", required=True),
