@@ -9,7 +9,7 @@
     - PositionConflict          another writer has moved this source's position
     - LakeDamaged               a table's files or log cannot be trusted
     - LakeInaccessible          this user or this file system cannot read or write the lake
-    - UnsupportedTable          a table uses Delta features we cannot honour
+    - UnsupportedTable          a table uses Delta features that are not supported
     - ArtifactError             a jar or program we need is not to be had, or is the wrong one
     - ChecksFailed              expectations failed; every alert was delivered first
     - LabError                  the lab could not do what a scenario asked
@@ -68,7 +68,7 @@ class LakeInaccessible(TerminalError):
 
 
 class UnsupportedTable(TerminalError):
-    """A table uses Delta features we cannot honour."""
+    """A table uses Delta features that are not supported."""
 
 
 class ArtifactError(TerminalError):

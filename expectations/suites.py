@@ -88,11 +88,11 @@ SUITES: tuple[Suite, ...] = (
         checks=(
             fail(
                 ExpectNoLossAfterAck(),
-                "Messages the application believes stored are gone; `acktrail explain` has why.",
+                "Acknowledged messages are gone; `acktrail explain` shows why.",
             ),
             fail(
                 ExpectNoUnaccountedMessage(),
-                "Messages were sent and nothing is known of them.",
+                "Messages were sent, and nothing shows what became of them.",
             ),
             fail(
                 ExpectNoMessageLost(),
@@ -127,7 +127,7 @@ SUITES: tuple[Suite, ...] = (
             ),
             warn(
                 ExpectRedeliveriesWithinBounds(),
-                "A group reads far more again than a restart should cost.",
+                "A group reads more records again than a restart explains.",
             ),
         ),
     ),
@@ -145,7 +145,7 @@ SUITES: tuple[Suite, ...] = (
             ),
             warn(
                 ExpectRetryRateWithinBounds(),
-                "A producer retries more than is allowed: look before its budget burns.",
+                "A producer retries more than is allowed: look before it runs out of retries.",
             ),
             warn(
                 ExpectFailedProduceRequestsExplained(),
@@ -191,15 +191,15 @@ SUITES: tuple[Suite, ...] = (
         checks=(
             fail(
                 ExpectEvidenceCompleteAndFresh(),
-                "The audit is blind in part: what it does not see, it cannot report.",
+                "Evidence is missing: a loss that it would show is not reported.",
             ),
             warn(
                 ExpectMetricsOfEverySource(),
-                "Metrics are missing: rates and record counts are not to be trusted.",
+                "Metrics are missing: do not trust rates and record counts.",
             ),
             warn(
                 ExpectClocksWithinBound(),
-                "A clock is ahead: the order of events around it is not to be trusted.",
+                "A clock is ahead: do not trust the order of events around it.",
             ),
         ),
     ),
@@ -210,11 +210,11 @@ SUITES: tuple[Suite, ...] = (
         checks=(
             fail(
                 ExpectEverySourceUp(),
-                "A source is down or nobody reads it: what it would show is not seen.",
+                "A source is down or no agent reads it: its evidence is missing.",
             ),
             warn(
                 ExpectConfiguredInputsFound(),
-                "A source does not find files or topics that it was told to read.",
+                "Files or topics in the settings of a source are not found.",
             ),
         ),
     ),
@@ -225,7 +225,7 @@ SUITES: tuple[Suite, ...] = (
         checks=(
             fail(
                 ExpectEveryRowAccountedFor(),
-                "Evidence vanished inside a job: its answers are incomplete.",
+                "A job lost rows: its answers are incomplete.",
             ),
             warn(
                 ExpectNothingUnreadableDropped(),

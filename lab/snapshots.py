@@ -62,7 +62,7 @@ def create_topics(admin: AdminClient, topics: Iterable[Topic], within: float = 6
 
 
 def _create(admin: AdminClient, new: list[NewTopic], within: float) -> None:
-    """Ask until each is there: a client that meets its brokers anew may lose its first request."""
+    """Ask until each is there: a new client may lose its first request."""
     left = {topic.topic: topic for topic in new}
     deadline = time.monotonic() + within
     again = False

@@ -79,7 +79,7 @@ class FaultIdentity:
         return FaultIdentity(kind, subject)
 
 
-class Sign(Protocol):
+class FaultSign(Protocol):
     """What names a fault: a finding, a symptom, or an alert of an earlier version."""
 
     @property
@@ -99,7 +99,7 @@ class Sign(Protocol):
         """Of which consumer group; empty: of none."""
 
 
-def fault_of(sign: Sign) -> FaultIdentity:
+def fault_of(sign: FaultSign) -> FaultIdentity:
     """The fault behind *sign*."""
     state, cause, topic = sign.state, sign.cause, sign.topic
     if state in _MISSED:

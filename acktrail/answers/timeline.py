@@ -79,7 +79,7 @@ def _sends(losses: list[Row]) -> Iterator[Row]:
             "who": who,
             "what": f"is told that {ids} failed"
             if loss["told"]
-            else f"sends {ids}{offsets}: lost, and nobody was told",
+            else f"sends {ids}{offsets}: lost; the application was not told",
             "until": loss["last_at"],
         }
 

@@ -92,7 +92,7 @@ def acknowledge(loaded: Loaded, incident: str, by: str, because: str) -> None:
 @command.command("send")
 @settings_options
 def send(loaded: Loaded) -> None:
-    """Send what waits in the outbox, and open alerts again to those who forget.
+    """Send what waits in the outbox, and open alerts again to receivers that forget them.
 
     Example:
 

@@ -34,11 +34,11 @@ _FULL = (
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@click.option("--all", "everything", is_flag=True, help="Also budgets that have ended.")
 @click.option(
     "--fleet",
     is_flag=True,
-    help="By broker and error: burn rates of each producer, and what brokers say.",
+    help="By broker and error: burn rates of each producer, and what brokers report.",
 )
 @click.option(
     "--hours",
@@ -60,7 +60,7 @@ def command(
     as_of: datetime,
     output: str,
 ) -> None:
-    """List the retry budgets that burn, most urgent first.
+    """List the retry budgets that are being used up, the most urgent first.
 
     `ends_in_s` counts down to the earliest possible expiry. A budget is critical where the check
     `retry_budget_left` fails, with the same policy. No JVM is started. The exit code is

@@ -1,4 +1,4 @@
-"""`acktrail check`: ask every expectation of the lake, deliver every alert, then fail or not."""
+"""`acktrail check`: run every check on the lake, deliver every alert, then fail or not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(
     as_of: datetime,
     output: str,
 ) -> None:
-    """Ask every expectation, alert, and exit with 1 if one of grade fail has failed.
+    """Run every check, alert, and exit with 1 if one of grade fail has failed.
 
     Every alert is delivered before the command ends. Exit 75: a receiver did not take one; it
     stays in the outbox, so run again. A check is undecided, never passed, where evidence is missing

@@ -66,11 +66,11 @@ def show(loaded: Loaded) -> None:
     for table, rows in sorted(counts.items()):
         click.echo(f"   {rows:>7,} rows  {table}")
     _step("2. Facts and answers: the Spark jobs", _run, loaded, lake, as_of)
-    _heading(f"3. What a person is told, asked at {as_of:%Y-%m-%dT%H:%M:%SZ}")
+    _heading(f"3. Which messages were lost, as of {as_of:%Y-%m-%dT%H:%M:%SZ}")
     _answer("losses", "--lake", lake.uri)
     _heading("4. Who is about to run out of retries")
     _answer("budgets", "--lake", lake.uri, "--as-of", as_of.isoformat())
-    _heading("5. The expectations that failed, as the pager would say it")
+    _heading("5. The checks that failed")
     _answer("check", "--lake", lake.uri, "--as-of", as_of.isoformat())
     click.echo(f"\nDone in {time.monotonic() - began:.0f} s.")
 

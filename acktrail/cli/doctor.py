@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @format_option
 @settings_options
 def command(loaded: Loaded, output: str) -> None:
-    """Try everything that the settings name, and say what to do about what does not work.
+    """Try everything that the settings name; report what does not work and what to do.
 
     Every source is asked for something real, every receiver is reached without sending an alert,
     and a file is written to the lake and removed. The state is ok, warning or failed. It takes at

@@ -18,7 +18,7 @@ from acktrail.terminal.output import write_rows
 
 @click.group()
 def command() -> None:
-    """Show and keep the lake's tables.
+    """List and maintain the lake's tables.
 
     Example:
 

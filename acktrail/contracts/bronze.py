@@ -113,9 +113,7 @@ AUDIT_REPORTS = Table(
         ),
         Column("topic", "string", "Topic.", required=True),
         Column("topic_id", "string", "Topic id, where known: a re-created topic is another one."),
-        Column(
-            "partition", "long", "Partition, or -1 where the id was never given one.", required=True
-        ),
+        Column("partition", "long", "Partition, or -1 where the id has none.", required=True),
         Column("tier", "string", "Where the ids were seen.", required=True, values=Tier),
         Column(
             "group",
@@ -199,7 +197,7 @@ AUDIT_REPORTS = Table(
 CLUSTER_STATES = Table(
     name="cluster_states",
     layer="bronze",
-    doc="What the cluster said of one partition at one time.",
+    doc="What the cluster reported about one partition at one time.",
     grain=("cluster", "topic", "topic_id", "partition", "at"),
     partition=("day",),
     columns=(

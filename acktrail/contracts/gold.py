@@ -269,7 +269,7 @@ LOSS_EVENTS = Table(
 LOSS_INCIDENTS = Table(
     name="loss_incidents",
     layer="gold",
-    doc="What a person is told: the loss events of one cause, place and time.",
+    doc="Losses of one cause, place and time, as one incident.",
     grain=("cluster", "incident"),
     columns=(
         _CLUSTER,

@@ -162,7 +162,7 @@ ALERTS = Table(
             required=True,
         ),
         Column("grade", "string", "How bad it is.", required=True, values=Grade),
-        Column("owner", "string", "Who is told.", required=True),
+        Column("owner", "string", "Whose alert it is.", required=True),
         Column("cluster", "string", "Cluster; empty where it is about the lake.", required=True),
         Column(
             "topic", "string", "Topic of the sign that opened it; empty for all.", required=True

@@ -40,7 +40,7 @@ _EVENT_COLUMNS = (
     Column("source", "string", "Name of the source in the settings.", required=True),
     Column("host", "string", "Host that wrote the log."),
     Column("kind", "string", "What happened.", required=True),
-    Column("detail", "string", "Which text said so: finer than the kind."),
+    Column("detail", "string", "Which wording it was: finer than the kind."),
     Column(
         "at", "timestamp", "Time printed in the line; where it has none, of the shipper, else null."
     ),

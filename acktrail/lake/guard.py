@@ -104,9 +104,10 @@ def _refuse_features(table: Table, path: str, delta: DeltaTable) -> None:
         strange.append(f"columnMapping ({mapping})")
     if strange:
         raise UnsupportedTable(
-            f"{table.name} at {path} uses Delta features we cannot honour: {', '.join(strange)}. "
-            "Reading it would be silently wrong. Write the table again without them "
-            "(`acktrail run --rebuild` makes silver and gold again from bronze)."
+            f"{table.name} at {path} uses Delta features that acktrail does not support: "
+            f"{', '.join(strange)}. "
+            "Its rows could be read wrongly. Write the table again without them "
+            "(`acktrail run --rebuild` recomputes silver and gold from bronze)."
         )
 
 

@@ -114,7 +114,7 @@ _RULES = (
         "server error",
         r"\bInternalError\b|\bINTERNAL_FAILURE\b|\bServiceUnavailable\b|\bSERVICE_UNAVAILABLE\b"
         r"|\bAWSStatus500Exception\b|(?:HTTP status|Status Code:|code:) 5\d\d\b",
-        "the store is out of order",
+        "the store reports an internal error",
         _AGAIN,
         transient=True,
     ),

@@ -65,7 +65,7 @@ def policy_text(answers: Answers) -> str:
 # alerted about it. Remove a kind from the list when you begin to collect it.
 not_collected: [{without}]
 
-# Who is told of what; the first rule that fits wins.
+# Whose alerts they are; the first rule that fits wins.
 # default_owner: platform
 # owners:
 #   - owner: payments-team
@@ -169,7 +169,7 @@ def _alerts(answers: Answers, policy: str) -> str:
     if not answers.alertmanager:
         urls = '# alertmanager_urls = ["http://alertmanager:9093"]'
     return (
-        "# Who is told. Without a receiver, alerts stay in the outbox: `acktrail alerts list`.\n"
+        "# Receivers of alerts. Without one, alerts stay in the outbox: `acktrail alerts list`.\n"
         f'[alerts]\n{urls}\n# webhook_url = "https://hooks.example/acktrail"\n'
         "# Slack, Teams and PagerDuty: docs/checks.md#alerts. Give their secrets as environment\n"
         "# variables: ACKTRAIL_ALERTS__SLACK_TOKEN, ..__TEAMS_URL, ..__PAGERDUTY_KEY.\n"

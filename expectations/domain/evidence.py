@@ -81,7 +81,7 @@ class _Covered(DomainExpectation):
 
 
 class ExpectEvidenceCompleteAndFresh(_Covered):
-    """Logs, audits and cluster states have no known gap, and every source spoke lately."""
+    """Logs, audits and cluster states have no known gap, and every source gave evidence lately."""
 
     thresholds: ClassVar[dict[str, float]] = {"fresh_s": 3600, "pending_s": 600}
     kinds: ClassVar[tuple[str, ...]] = ("audit", "logs", "cluster")

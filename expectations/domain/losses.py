@@ -58,7 +58,7 @@ class ExpectNoLossAfterAck(_ExpectNone):
 
 
 class ExpectNoUnaccountedMessage(_ExpectNone):
-    """No message was sent of which nothing at all is known."""
+    """Something is known about every message that was sent."""
 
     states: ClassVar[tuple[State, ...]] = (State.UNACCOUNTED,)
 

@@ -24,7 +24,7 @@ def read_answers(answers: Any, wanted: Collection[str]) -> tuple[Exposition, lis
     A bean that does not exist (404) is no error: many are made at their first event.
     """
     if not isinstance(answers, list):
-        raise ValueError("the answer to a list of requests is no list")
+        raise ValueError("the answer to a list of requests is not a list")
     samples: dict[Sample, None] = {}
     errors: list[str] = []
     other = 0

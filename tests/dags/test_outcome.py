@@ -35,7 +35,7 @@ LOST = {
     "check": "no_loss_after_ack",
     "grade": "fail",
     "outcome": "fail",
-    "sentence": "Messages the application believes stored are gone.",
+    "sentence": "Acknowledged messages are gone.",
     "runbook": "docs/runbooks/no_loss_after_ack.md",
     "findings": [
         {
@@ -136,7 +136,7 @@ def test_the_person_reads_what_failed_and_nothing_else():
     assert [found["check"] for found in outcome.findings] == ["no_loss_after_ack"]
     assert outcome.said.splitlines() == [
         "1 check(s) failed. Every alert was delivered.",
-        "no_loss_after_ack (loss_incidents): Messages the application believes stored are gone.",
+        "no_loss_after_ack (loss_incidents): Acknowledged messages are gone.",
         "  - 17 messages of orders are gone. [k0, k1, k2 …]",
         "  Runbook: docs/runbooks/no_loss_after_ack.md",
     ]
@@ -149,7 +149,7 @@ def test_the_log_has_a_line_for_each_record():
         "job=clients  rows_out=5",
         "pass: no_loss_after_ack (loss_incidents)",
         "fail of grade warn: retry_rate_within_bounds (loss_incidents): "
-        "Messages the application believes stored are gone.",
+        "Acknowledged messages are gone.",
         "  - 17 messages of orders are gone.",
         "  - Expected.",
     ]

@@ -88,4 +88,4 @@ def _archive() -> str:
         raise _Missing("not used: it needs Java and Spark") from None
     if made:
         return "used"
-    return "none: runs start some seconds slower; `python -m pipelines.warm --archive` makes it"
+    return "none: runs start some seconds slower; `python -m pipelines.warm --archive` creates it"

@@ -237,7 +237,7 @@ def test_wrong_use_is_refused_at_once(conf, processed, said):
 
 
 def test_a_wrong_expression_is_refused_before_any_message():
-    with pytest.raises(ValueError, match=r"exclude='\[' is no regular expression"):
+    with pytest.raises(ValueError, match=r"exclude='\[' is not a regular expression"):
         Audit(exclude="[")
 
 

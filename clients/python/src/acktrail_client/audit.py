@@ -36,7 +36,7 @@ class Audit:
         try:
             re.compile(self.exclude)
         except re.error as error:
-            said = f"exclude={self.exclude!r} is no regular expression: {error}"
+            said = f"exclude={self.exclude!r} is not a regular expression: {error}"
             raise ValueError(said) from None
 
     def audits(self, topic: str) -> bool:
