@@ -56,6 +56,8 @@ from ingest.sources.samples import SeriesSamples, failed_target, sample_rows
 from ingest.sources.verifiable_lines import VerifiableReader
 
 SOURCE = "replay"
+REPORTS = "audit/reports.jsonl"
+"""What came to the audit topic of a run with audited clients, a message per line."""
 _ANSWERED_WITHIN_MS = 6_000
 """How long the lab waits for one answer of the cluster."""
 
@@ -199,6 +201,7 @@ def _read(recording: Recording, lake: Lake, pending: dict[str, Flush]) -> None:
     _cluster(work)
     _metrics(work)
     _clients(work)
+    _audit_topic(work)
     _scans(work)
     _live_scan(work)
     _logs(work)
@@ -295,6 +298,8 @@ def _outputs(
     """What producers and consumers printed: the client, its role, the file."""
     for role in ("producer", "consumer"):
         for client in scenario[f"{role}s"]:
+            if client.get("audited"):
+                continue  # what it prints is for the truth alone
             name, python = client["name"], client.get("kind") == "python"
             folder = evidence / ("python" if python else "verifiable")
             pattern = f"{name}.jsonl" if python else f"{role}-{name}.jsonl"
@@ -323,6 +328,20 @@ def _clients(work: _Replay) -> None:
                     made += [(report, piece.received_ms) for report in found.reports]
             return work.reports(made)
 
+        work.once(AUDIT_REPORTS, path, read)
+
+
+def _audit_topic(work: _Replay) -> None:
+    """What audited clients reported, in the pieces in which it was received."""
+
+    def read(text: bytes, since: int) -> pa.Table:
+        made: list[tuple[Report, int]] = []
+        for piece in work.receipts.pieces(REPORTS, text, work.ended_ms + 1):
+            for line in text[max(piece.start, since) : piece.end].splitlines():
+                made += [(report, piece.received_ms) for report in decode_reports(line)]
+        return work.reports(made)
+
+    for path in recorded_files(work.evidence / Path(REPORTS).parent, Path(REPORTS).name):
         work.once(AUDIT_REPORTS, path, read)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import exporter
+from lab import exporter, report_topic
 from lab.cluster import Cluster
 from lab.events import ClientProgress
 from lab.layouts import client_logging
@@ -127,6 +127,8 @@ def _python_producer(cluster: Cluster, wanted: Producer, evidence: Path, prefix:
         "large_every": wanted.large_every,
         "large_bytes": wanted.large_bytes,
         "on_stop": wanted.on_stop,
+        "repeating_keys": wanted.repeating_keys,
+        **_audit(wanted),
     }
     client = _python(cluster, "lab.python_producer", wanted, evidence, plan)
     client.prefix = prefix
@@ -148,8 +150,23 @@ def _python_consumer(cluster: Cluster, wanted: Consumer, evidence: Path) -> Clie
         "settings": settings,
         "commits": wanted.commits,
         "processing_ms": wanted.processing_ms,
+        **_audit(wanted),
     }
     return _python(cluster, "lab.python_consumer", wanted, evidence, plan)
+
+
+def _audit(wanted: Producer | Consumer) -> dict[str, object]:
+    """Of an audited client: the arguments of its `acktrail_client.Audit`."""
+    if not wanted.audited:
+        return {}
+    return {
+        "audit": {
+            "topic": report_topic.NAME,
+            "host": wanted.host,
+            "interval_s": report_topic.INTERVAL_S,
+            "close_s": report_topic.CLOSE_S,
+        }
+    }
 
 
 def _python(

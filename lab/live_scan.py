@@ -17,6 +17,7 @@ from acktrail.audit.wire import encode_reports, report_of_row
 from acktrail.contracts.bronze import AUDIT_REPORTS
 from acktrail.errors import LabError
 from acktrail.lake import Lake
+from lab import report_topic
 from lab.cluster import Cluster
 from lab.processes import Process
 from lab.scenario import Consumer, Producer, Scenario
@@ -96,7 +97,12 @@ class LiveScan:
             f"settle_s = {_SETTLE_S}\ninterval_s = {_INTERVAL_S}",
         ]
         clients: list[Producer | Consumer] = [*self._scenario.producers, *self._scenario.consumers]
-        lines += [self._output_of(client) for client in clients]
+        lines += [self._output_of(client) for client in clients if not client.audited]
+        if any(client.audited for client in clients):
+            lines.append(
+                '[[sources]]\nkind = "audit_topic"\nname = "clients"\n'
+                f"topics = [{json.dumps(report_topic.NAME)}]"
+            )
         return "\n".join(lines) + "\n"
 
     def _output_of(self, client: Producer | Consumer) -> str:

@@ -22,8 +22,8 @@ from lab.scenario import Scenario
 _SCRAPE_EVERY = 4.0
 _SNAPSHOT_EVERY = 4.0
 _RECEIPTS_EVERY = 1.0
-_RECEIVED = ("verifiable", "python")
-"""Where clients print what they report of messages."""
+_RECEIVED = ("verifiable", "python", "audit")
+"""Where clients print what they report of messages, and what came to the audit topic."""
 
 
 class Observer:

@@ -11,13 +11,13 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from lab.python_producer import say
+from lab.python_producer import audited_clients, say
 
 _BATCH = 100
 _stopping = False
@@ -27,7 +27,7 @@ def main(settings: Path) -> None:
     """Consume until SIGTERM, committing once a second."""
     wanted = json.loads(settings.read_text())
     signal.signal(signal.SIGTERM, _stop)
-    consumer = Consumer(wanted["settings"])
+    consumer = _consumer(wanted)
     consumer.subscribe([wanted["topic"]], on_assign=_assigned, on_revoke=_revoked)
     say("startup_complete")
     seconds = wanted["processing_ms"] / 1000
@@ -37,6 +37,16 @@ def main(settings: Path) -> None:
         _commit_after(consumer, seconds)
     consumer.close()
     say("shutdown_complete")
+
+
+def _consumer(wanted: Mapping[str, Any]) -> Consumer:
+    if "audit" not in wanted:
+        return Consumer(wanted["settings"])
+    library = audited_clients()
+    made: Consumer = library.AuditedConsumer(
+        wanted["settings"], audit=library.Audit(**wanted["audit"])
+    )
+    return made
 
 
 def _commit_after(consumer: Consumer, seconds: float) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+_CLIENTS = Path(__file__).parents[1] / "clients" / "python" / "src"
 _stopping = False
 
 
@@ -31,7 +32,9 @@ def say(name: str, **facts: Any) -> None:
 def report(error: KafkaError | None, message: Message) -> None:
     """Print what became of one message."""
     value = (message.value() or b"").decode()
-    facts = {"key": None, "value": value, "topic": message.topic()}
+    key = message.key()
+    name = key.decode() if isinstance(key, bytes) else key
+    facts = {"key": name, "value": value, "topic": message.topic()}
     if error is None:
         place = {"partition": message.partition(), "offset": message.offset()}
         say("producer_send_success", **facts, **place)
@@ -44,7 +47,7 @@ def main(settings: Path) -> None:
     wanted = json.loads(settings.read_text())
     signal.signal(signal.SIGTERM, _stop)
     transactional = bool(wanted["transaction_messages"])
-    producer = Producer(wanted["settings"])
+    producer = _producer(wanted)
     if transactional:
         producer.init_transactions(60)
     say("startup_complete")
@@ -55,8 +58,30 @@ def main(settings: Path) -> None:
     if _stopping and wanted["on_stop"] == "purge":
         producer.purge()
     producer.flush()
+    if "audit" in wanted:
+        producer.close()
     say("shutdown_complete")
     say("tool_data", sent=handed_over)
+
+
+def audited_clients() -> Any:
+    """The package of the audited clients: the installed one, else the one beside the lab."""
+    try:
+        import acktrail_client
+    except ImportError:
+        sys.path.insert(0, str(_CLIENTS))
+        import acktrail_client
+    return acktrail_client
+
+
+def _producer(wanted: Mapping[str, Any]) -> Producer:
+    if "audit" not in wanted:
+        return Producer(wanted["settings"])
+    library = audited_clients()
+    made: Producer = library.AuditedProducer(
+        wanted["settings"], audit=library.Audit(**wanted["audit"])
+    )
+    return made
 
 
 def _one_by_one(producer: Producer, wanted: Mapping[str, Any]) -> int:
@@ -134,8 +159,9 @@ def _hand_over(producer: Producer, wanted: Mapping[str, Any], number: int) -> bo
     topic, value = wanted["topic"], f"{wanted['prefix']}.{number}"
     large = bool(wanted["large_every"]) and (number + 1) % wanted["large_every"] == 0
     headers = {"padding": b"x" * wanted["large_bytes"]} if large else None
+    key = str(number % wanted["repeating_keys"]) if wanted["repeating_keys"] else None
     try:
-        producer.produce(topic, value=value, headers=headers, on_delivery=report)
+        producer.produce(topic, value, key, headers=headers, on_delivery=report)
     except BufferError:
         say("producer_send_refused", value=value, topic=topic)
         producer.poll(0.1)

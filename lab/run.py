@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ from confluent_kafka.admin import AdminClient
 
 from acktrail.errors import LabError
 from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS
-from lab import snapshots
+from lab import report_topic, snapshots
+from lab.client_choice import VERIFIABLE
 from lab.clients import Client, start_consumer, start_producer
 from lab.cluster import REPLICA_LAG_MS, Cluster
 from lab.faults import Fault
 from lab.live_scan import LiveScan
 from lab.observer import Observer
 from lab.processes import Process, now_ms
-from lab.scenario import Producer, Scenario
+from lab.scenario import Producer, Scenario, Topic
 from lab.steps import wait_until
 from lab.supervisor import Supervisor
 from lab.truth import Truth, establish
@@ -48,6 +49,7 @@ class Run:
         self._admin = snapshots.observer(self.cluster.direct)
         self._supervisor = Supervisor()
         self._observer = Observer(self.cluster, self.scenario, self.evidence)
+        self._recorder: report_topic.Recorder | None = None
         self._under_way: list[Fault] = []
         self._began = self._ended = 0
         self._log_starts = {path: _size(path) for path in self._broker_logs()}
@@ -69,6 +71,8 @@ class Run:
         self._began = now_ms()
         try:
             snapshots.create_topics(self._admin, self.scenario.topics)
+            if self.scenario.clients != VERIFIABLE:
+                self._record_reports()
             self._start_clients()
             for step in self.scenario.steps:
                 self._check_time()
@@ -165,6 +169,14 @@ class Run:
 
     # The course of a run.
 
+    def _record_reports(self) -> None:
+        """Make the audit topic, unless an earlier run has, and record what comes to it."""
+        if report_topic.NAME not in self._admin.list_topics(timeout=30).topics:
+            snapshots.create_topics(self._admin, [report_topic.TOPIC])
+        begins = self._ends([report_topic.TOPIC])
+        self._recorder = report_topic.Recorder(self.cluster.direct, self.evidence, begins)
+        self._recorder.start()
+
     def _start_clients(self) -> None:
         self._observer.start()
         self._supervisor.start()
@@ -197,12 +209,22 @@ class Run:
             self._mend()
         self._catch_up()
         time.sleep(min(self._settling_seconds(), self.seconds_left()))
+        self._await_reports()
         self._observer.snapshot()
         self._observer.scrape()
         for topic in self.scenario.topics:
             self._observer.scan(topic.name)
         self._observer.snapshot()
         self._ended = now_ms()
+
+    def _await_reports(self) -> None:
+        """Wait until the evidence has all that is on the audit topic."""
+        recorder = self._recorder
+        if recorder is None:
+            return
+        ends = self._ends([report_topic.TOPIC])
+        if not wait_until(lambda: recorder.has(ends), 30):
+            raise LabError(f"{self.scenario.name}: the audit topic could not be read to its end")
 
     def _mend(self) -> None:
         for fault in list(self._under_way):
@@ -214,7 +236,7 @@ class Run:
 
         The end may hold nothing for them (a transaction's marker): who is idle for long is there.
         """
-        ends = self._ends()
+        ends = self._ends(self.scenario.topics)
 
         def position(group: str, place: tuple[str, int]) -> int:
             members = [c.name for c in self.scenario.consumers if c.group == group]
@@ -246,10 +268,10 @@ class Run:
             if self.client(consumer.name).process.alive:
                 self.end_client(consumer.name, gracefully=True)
 
-    def _ends(self) -> dict[tuple[str, int], int]:
-        """The end of every partition, as soon as all of them are known."""
-        topics = [topic.name for topic in self.scenario.topics]
-        wanted = sum(len(topic.replicas) for topic in self.scenario.topics)
+    def _ends(self, of: Sequence[Topic]) -> dict[tuple[str, int], int]:
+        """The end of every partition of the topics *of*, as soon as all are known."""
+        topics = [topic.name for topic in of]
+        wanted = sum(len(topic.replicas) for topic in of)
         rows: list[dict[str, Any]] = []
 
         def answered() -> bool:
@@ -285,6 +307,8 @@ class Run:
     def _stop_all(self) -> None:
         """Clients end before the cluster is mended: what a broken run leaves says nothing more."""
         self._supervisor.stop()
+        if self._recorder is not None:
+            self._recorder.stop()
         self._observer.stop()
         for client in self.clients.values():
             client.process.kill()
@@ -316,8 +340,10 @@ class Run:
 
     def _settings(self) -> dict[str, Any]:
         scenario = self.scenario
+        sessions = report_topic.sessions(self.evidence)
         return {
             "name": scenario.name,
+            "clients": scenario.clients,
             "question": scenario.question,
             "kafka": self.cluster.version,
             "began_at_ms": self._began,
@@ -334,6 +360,7 @@ class Run:
                     "client_id": each.called,
                     "host": each.host,
                     "prefix": self.client(each.name).prefix,
+                    "session": sessions.get((each.called, each.host, each.topic), ""),
                 }
                 for each in scenario.producers
             ],

@@ -37,6 +37,8 @@ class Producer:
     retries: int = RETRIES
     settings: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["java", "python"] = "java"
+    audited: str = ""
+    """Which audited client it is (`lab/client_choice.py`); empty: what it prints is its audit."""
     starts_later: bool = False
     """Started by a step instead of at the beginning."""
     unfinished: bool = False
@@ -46,7 +48,7 @@ class Producer:
     on_host: str = ""
     """The name of its machine, where it has to share one with another client."""
     repeating_keys: int = 0
-    """Java: message n has the key n modulo this; 0: no keys."""
+    """Message n has the key n modulo this; 0: no keys."""
     transaction_messages: int = 0
     """Python, with a `transactional.id`: messages per transaction; 0: no transactions."""
     aborts_every: int = 0
@@ -77,6 +79,8 @@ class Consumer:
     group: str
     settings: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["java", "python"] = "java"
+    audited: str = ""
+    """As of a producer."""
     starts_later: bool = False
     reset: Literal["earliest", "latest"] = "earliest"
     """Where it begins without a commit."""
@@ -177,3 +181,5 @@ class Scenario:
     """By group: messages it was owed and never received. None where a group is not named."""
     owed: Mapping[str, Owed] = field(default_factory=dict)
     """By group: what it misses, and why, where the scenario is about that."""
+    clients: str = "verifiable"
+    """Which clients it runs with: see `lab/client_choice.py`."""

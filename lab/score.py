@@ -72,7 +72,7 @@ def score(evidence: Path, losses: Sequence[Row], accounts: Sequence[Row]) -> Sco
     total: dict[str, Any] = {"wrong_causes": {}, "reasons": {}}
     for producer in scenario["producers"]:
         own = [m for m in messages if m["producer"] == producer["name"]]
-        session = f"vp-{producer['prefix']}"
+        session = producer.get("session") or f"vp-{producer['prefix']}"
         added = _of_producer(
             own,
             [r for r in losses if r["session"] == session],

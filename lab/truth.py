@@ -28,6 +28,7 @@ _CAUSES = {
     "ms has passed since batch creation": "delivery_timeout",
     "_MSG_TIMED_OUT": "delivery_timeout",
     "NotEnoughReplicas": "retries_exhausted",
+    "NOT_ENOUGH_REPLICAS": "retries_exhausted",
     "Disconnected from node": "retries_exhausted",
     "RecordTooLarge": "record_too_large",
     "MSG_SIZE_TOO_LARGE": "record_too_large",

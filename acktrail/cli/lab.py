@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 
 _KAFKA = click.option(
     "--kafka", "version", default="4.3.1", show_default=True, help="Kafka to run: 4.3.1 or 3.9.2."
+)
+_CLIENTS = click.option(
+    "--clients",
+    default="verifiable",
+    show_default=True,
+    metavar="verifiable|python",
+    help="What runs in place of the scenario's clients: `verifiable` leaves them, `python` takes "
+    "audited Python clients, which report to an audit topic on the cluster.",
 )
 
 
@@ -136,9 +145,15 @@ def list_() -> None:
 @click.option("--all", "everything", is_flag=True, help="Run every scenario.")
 @click.option("--table", is_flag=True, help="Print a Markdown table of what became of messages.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep the evidence here, by name.")
+@_CLIENTS
 @_KAFKA
 def run(
-    names: tuple[str, ...], everything: bool, table: bool, keep: Path | None, version: str
+    names: tuple[str, ...],
+    everything: bool,
+    table: bool,
+    keep: Path | None,
+    clients: str,
+    version: str,
 ) -> None:
     """Run scenarios, each on a fresh cluster, and say whether each ended as expected.
 
@@ -147,6 +162,7 @@ def run(
     \b
         acktrail lab run lost-ack lost-ack-idempotent --table
         acktrail lab run --all --keep ./evidence
+        acktrail lab run unclean-election --clients python --keep ./audited
     """
     from lab import outcome
 
@@ -154,7 +170,7 @@ def run(
         raise UsageError("name scenarios, or give --all. `acktrail lab list` has their names.")
     done: list[tuple[Scenario, Truth]] = []
     unexpected: list[str] = []
-    for scenario in _chosen(names):
+    for scenario in _chosen(names, clients):
         target = keep / scenario.name if keep is not None else None
         try:
             truth = _run_one(scenario, version, target)
@@ -193,8 +209,9 @@ def table_(runs: tuple[Path, ...]) -> None:
 @command.command("record")
 @click.argument("name")
 @click.argument("out", type=click.Path(path_type=Path))
+@_CLIENTS
 @_KAFKA
-def record_(name: str, out: Path, version: str) -> None:
+def record_(name: str, out: Path, clients: str, version: str) -> None:
     """Run a scenario and keep its evidence and truth as a compact, scrubbed directory.
 
     Example:
@@ -205,7 +222,7 @@ def record_(name: str, out: Path, version: str) -> None:
     from lab.record import record
     from lab.scratch import new_scratch
 
-    (scenario,) = _chosen((name,))
+    (scenario,) = _chosen((name,), clients)
     evidence = new_scratch("record")
     try:
         _run_one(scenario, version, evidence)
@@ -215,14 +232,16 @@ def record_(name: str, out: Path, version: str) -> None:
     click.echo(f"{out}: {size / 1e6:.1f} MB", err=True)
 
 
-def _chosen(names: tuple[str, ...]) -> list[Scenario]:
+def _chosen(names: tuple[str, ...], clients: str = "verifiable") -> list[Scenario]:
+    from lab.client_choice import with_clients
     from lab.scenarios import SCENARIOS
 
     known = {scenario.name: scenario for scenario in SCENARIOS}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UsageError(f"no scenario is called {', '.join(unknown)}. See `acktrail lab list`.")
-    return [known[name] for name in names] if names else list(SCENARIOS)
+    chosen = [known[name] for name in names] if names else SCENARIOS
+    return [with_clients(scenario, clients) for scenario in chosen]
 
 
 def _run_one(scenario: Scenario, version: str, keep: Path | None) -> Truth:
@@ -244,7 +263,7 @@ def _run_one(scenario: Scenario, version: str, keep: Path | None) -> Truth:
             shutil.rmtree(evidence, ignore_errors=True)
 
 
-def _kept_run(place: Path) -> Path | None:
+def _kept_run(place: Path, clients: str) -> Path | None:
     """The run kept at *place*; None where there is none, refused where its truth is not whole."""
     if not place.exists():
         return None
@@ -254,6 +273,9 @@ def _kept_run(place: Path) -> Path | None:
                 f"{place}: no whole run, truth/{name} is missing. "
                 "Unpack it there, or remove the directory to have the scenario run again."
             )
+    had = json.loads((place / "scenario.json").read_text()).get("clients", "verifiable")
+    if had != clients:
+        raise UsageError(f"{place} is a run with the clients {had}: score it with --clients {had}.")
     return place
 
 
@@ -284,6 +306,7 @@ def _kept_run(place: Path) -> Path | None:
     help="With --variants: keep each score here, so that an interrupted run goes on.",
 )
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text")
+@_CLIENTS
 @_KAFKA
 def score_(
     names: tuple[str, ...],
@@ -294,6 +317,7 @@ def score_(
     variants: bool,
     results: Path | None,
     output: str,
+    clients: str,
     version: str,
 ) -> None:
     """Put scenarios' evidence through the pipeline and compare the answers with the truth.
@@ -304,6 +328,7 @@ def score_(
         acktrail lab run --all --keep ./evidence
         acktrail lab score --all --evidence ./evidence --format json
         acktrail lab score --all --evidence ./evidence --lake ./scored
+        acktrail lab score --all --clients python --evidence ./audited
         acktrail lab score --all --variants --evidence ./evidence --results ./variant-scores
     """
     from acktrail.operate.lab_score import put_through, write_scores
@@ -314,6 +339,10 @@ def score_(
         raise UsageError("name scenarios, or give --all. `acktrail lab list` has their names.")
     if lake_kept is not None and variants:
         raise UsageError("--variants keeps no lake: leave out --lake.")
+    if variants and clients != "verifiable":
+        raise UsageError(
+            "--variants takes runs of the scenario's own clients: leave out --clients."
+        )
     if results is not None and not variants:
         raise UsageError("--results keeps the scores of --variants: give that too.")
     if lake_kept is not None and lake_kept.exists():
@@ -321,8 +350,8 @@ def score_(
     scratch = new_scratch("score")
     try:
         places = {}
-        for scenario in _chosen(names):
-            place = None if kept is None else _kept_run(kept / scenario.name)
+        for scenario in _chosen(names, clients):
+            place = None if kept is None else _kept_run(kept / scenario.name, clients)
             if place is None:
                 place = scratch / scenario.name
                 _run_one(scenario, version, place)
