@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from acktrail_client import Audit, AuditedConsumer, AuditedDeserializingConsumer, AuditedProducer
-from acktrail_client.identity import header_packer
+from acktrail_client.identity import header_prefix, pack_header
 from acktrail_client.processing import Progress
 from acktrail_client.read_offsets import MOST_PARTS, ReadOffsets
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -83,7 +83,9 @@ def test_what_was_given_is_reported(brokers, audit, at_once):
 
 def test_the_last_header_of_ours_is_the_id(brokers, audit):
     """Whatever else stands behind it; a header of another shape is somebody else's."""
-    first, second = (header_packer("0194b8a3c8007000800000000000000" + n)(5, 1) for n in "12")
+    first, second = (
+        pack_header(header_prefix("0194b8a3c8007000800000000000000" + n), 5, 1) for n in "12"
+    )
     plain = Producer(brokers.client)
     for n, headers in enumerate(
         [
@@ -270,7 +272,7 @@ def test_any_report_that_comes_shows_no_gap_but_the_jumps(steps, every):
     """Whichever reports are lost: between the parts of one assignment nothing was read."""
     read, offsets, messages, offset = ReadOffsets("g"), set(), [], 0
     for number, step in enumerate(steps):
-        read.read(("t", 0), offset, 0, 1)
+        read.read(("t", 0), offset, offset, 0, 1)
         offsets.add(offset)
         offset += step
         if number % every == 0:

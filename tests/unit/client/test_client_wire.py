@@ -20,13 +20,12 @@ IDS = st.lists(st.integers(0, wire.BLOCK_IDS - 1), unique=True, max_size=300).ma
 
 def test_vectors_of_the_page():
     for session, seq, created, value in _cells("## The record header"):
-        made = identity.header_packer(session)(int(seq), int(created))
+        made = identity.pack_header(identity.header_prefix(session), int(seq), int(created))
         assert made.hex() == value
         assert identity.read_header(made) == (session, int(seq), int(created))
     for ids, offsets, text in _cells("## Run lists"):
         numbers, at = _numbers(ids), _numbers(offsets)
-        pairs = list(zip(numbers, at, strict=True)) if at else None
-        made = run_lists.encode_offsets(pairs) if pairs else run_lists.encode_ids(numbers)
+        made = run_lists.encode_offsets(numbers, at) if at else run_lists.encode_ids(numbers)
         assert made.hex() == text
 
 
@@ -41,7 +40,7 @@ def test_offsets_as_the_lake_encodes_them(ids, data):
         st.lists(st.integers(0, 2**60), min_size=len(ids), max_size=len(ids))
         | st.integers(0, 2**60).map(lambda base: [base + i for i in range(len(ids))])
     )
-    made = run_lists.encode_offsets(zip(ids, offsets, strict=True))
+    made = run_lists.encode_offsets(ids, offsets)
     assert made == wire.encode_ids(ids, offsets)
     assert run_lists.ids_without_offsets(made) == wire.encode_ids(ids)
 

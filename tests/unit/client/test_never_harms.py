@@ -232,7 +232,7 @@ producer.close()
 
 
 def row(count: int, seq: int) -> dict:
-    ids = encode_offsets((2 * n, 7 * n) for n in range(count))
+    ids = encode_offsets(range(0, 2 * count, 2), range(0, 7 * count, 7))
     return {"tier": "acked", "records": count, "ids": base64.b64encode(ids).decode(), "seq": seq}
 
 

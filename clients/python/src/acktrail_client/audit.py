@@ -23,6 +23,8 @@ class Audit:
     bootstrap_servers: str | None = None
     conf: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Settings of the reporter's own producer, for example `security.protocol`."""
+    host: str = ""
+    """This machine in reports, by the name that its logs and metrics have; its own if empty."""
     exclude: str = ""
     """A regular expression: topics that match it as a whole are not audited."""
     interval_s: float = 10.0

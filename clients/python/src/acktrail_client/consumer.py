@@ -79,7 +79,7 @@ class AuditedConsumer(Consumer):
             else super().consume(num_messages, timeout)
         )
         if messages and self._audit is not None:
-            self._audit.given(messages)
+            self._audit.given(tuple(messages))  # the application may change its list
         return messages
 
     def _before_reading(self) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import secrets
 import struct
 import time
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 
 HEADER_NAME = "acktrail"
 BLOCK_BITS = 15
 BLOCK_IDS = 1 << BLOCK_BITS
-_VERSION = 1
+VERSION = 1
 _TAIL = struct.Struct(">QQ")
 _HEADER = struct.Struct(">17sQQ")
 HEADER_LENGTH = 17 + _TAIL.size
+pack_header = _HEADER.pack
 
 HeaderValue = str | bytes | None
 Headers = dict[str, HeaderValue] | Sequence[tuple[str, HeaderValue]]
@@ -29,14 +29,14 @@ def new_session() -> str:
     return f"{high:016x}{low:016x}"
 
 
-def header_packer(session: str) -> Callable[[int, int], bytes]:
-    """A function that makes the header's value of a number and a create time of *session*."""
-    return partial(_HEADER.pack, bytes([_VERSION]) + bytes.fromhex(session))
+def header_prefix(session: str) -> bytes:
+    """What all headers of *session* begin with; `pack_header` adds number and create time."""
+    return bytes([VERSION]) + bytes.fromhex(session)
 
 
 def read_header(value: object) -> tuple[str, int, int] | None:
     """Session, number and create time in a header's value; None where it is not one of ours."""
-    if not isinstance(value, bytes) or len(value) != HEADER_LENGTH or value[0] != _VERSION:
+    if not isinstance(value, bytes) or len(value) != HEADER_LENGTH or value[0] != VERSION:
         return None
     seq, created_ms = _TAIL.unpack_from(value, 17)
     return value[1:17].hex(), seq, created_ms

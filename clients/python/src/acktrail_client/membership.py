@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import struct
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from time import time_ns
 from typing import Any
 
 from confluent_kafka import Consumer, Message
 
 from acktrail_client.audit import Audit
-from acktrail_client.identity import (
-    BLOCK_BITS,
-    BLOCK_IDS,
-    HEADER_LENGTH,
-    HEADER_NAME,
-    own_header,
-)
+from acktrail_client.given_records import note_ids, runs_of, size_of
 from acktrail_client.processing import Progress
-from acktrail_client.read_offsets import Place, Range, ReadOffsets
+from acktrail_client.read_offsets import Place, ReadOffsets
 from acktrail_client.reporter import Reporter, log
 from acktrail_client.reporters import reporter_for
 from acktrail_client.rows import Row
@@ -29,8 +22,10 @@ from acktrail_client.settings import reported
 
 _ATTEMPTS = 5
 _MOST_IDS = 100_000
-_IN_BLOCK = BLOCK_IDS - 1
-_seq_of = struct.Struct(">Q").unpack_from
+_FIRST = 500
+_MOST_BYTES = 4_000_000
+"""Of messages that wait to be looked at."""
+_AT_ONCE = 2_000
 
 
 class Membership:
@@ -40,12 +35,18 @@ class Membership:
         self.on = True
         self.gone = False
         self._audit = audit
-        self._settings = reported(conf, producer=False)
+        self._settings = reported(conf, audit.host, producer=False)
         self._group = str(conf.get("group.id", ""))
         self._reporter: Reporter = reporter_for(audit, conf)
         self.reporter = secrets.token_hex(16)
         self.key = f"{self._group}/{self.reporter}"
         self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._given: list[tuple[int, Sequence[Message]]] = []
+        """What was given and not looked at yet, and when."""
+        self._waiting = 0
+        self._enough = _FIRST
+        """So many messages may wait to be looked at."""
         self._read = ReadOffsets(self._group)
         self._tracks = tracks
         self._progress: dict[Place, Progress] = {}
@@ -64,19 +65,17 @@ class Membership:
     # -- called by the application's threads -------------------------------------------------------
 
     def given(self, messages: Sequence[Message]) -> None:
-        """These were given to the application."""
+        """These were given to the application. They are looked at later, by *fold*."""
         if self._tracks:
             self._follow(messages)
         if not self.on:
             return
-        try:
-            with self._lock:
-                self._note(messages)
-        except Exception as error:
-            self._broke(error)
-        if self._noted > _MOST_IDS:
-            self._noted = 0
+        self._given.append((time_ns(), messages))
+        self._waiting += len(messages)
+        if self._waiting > self._enough:
             self._reporter.wake()
+            if self._waiting > 2 * self._enough:
+                self.fold()  # the reporter does not keep up: this thread does its work
 
     def _follow(self, messages: Iterable[Any]) -> None:
         """What is still to be processed, audited or not: the application's commits depend on it."""
@@ -89,64 +88,52 @@ class Membership:
                         progress = self._progress[place] = Progress()
                     progress.give(message.offset())
 
-    def _note(self, messages: Iterable[Any]) -> None:
-        now_ms = int(time.time() * 1000)
-        place: Place | None = None
-        found = last = latest = None
-        for message in messages:
-            if message.error() is not None:
+    def fold(self) -> None:
+        """Look at the messages that were given, and let go of them."""
+        if self._given:
+            try:
+                with self._reading:
+                    self._fold()
+            except Exception as error:
+                self._broke(error)
+
+    def _fold(self) -> None:
+        count = len(self._given)
+        given = self._given[:count]
+        del self._given[:count]
+        self._waiting = 0
+        for at_ns, messages in _together(given):
+            self._note([m for m in messages if m.error() is None], at_ns // 1_000_000)
+
+    def _note(self, messages: list[Any], now_ms: int) -> None:
+        """Ranges of offsets, and the ids of the records in them."""
+        if not messages:
+            return
+        places = [(m.topic(), m.partition()) for m in messages]
+        offsets = [m.offset() for m in messages]
+        for place, first, end in runs_of(places, offsets):
+            if not self._audit.audits(place[0]):
                 continue
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            if place is None or partition != place[1] or topic != place[0]:
-                self._end_of_run(last, latest, now_ms)
-                last = None
-                if not self._audit.audits(topic):
-                    place = None
-                    continue
-                place = (topic, partition)
-            if last is not None and last.last + 1 == offset:
-                last.last = offset
-                last.records += 1
-            else:
-                found = self._read.read(place, offset, message.leader_epoch(), now_ms)
-                last = found.ranges[-1]
-            latest = message
-            headers = message.headers()
-            if headers:
-                self._note_id(found, headers, offset)
-        self._end_of_run(last, latest, now_ms)
-
-    @staticmethod
-    def _end_of_run(last: Range | None, message: Message | None, now_ms: int) -> None:
-        """A range has the epoch and the time of its last record."""
-        if last is not None and message is not None:
-            last.epoch, last.ended_ms = message.leader_epoch(), now_ms
-
-    def _note_id(self, found: Any, headers: Any, offset: int) -> None:
-        name, value = headers[-1]
-        if name != HEADER_NAME or len(value or b"") != HEADER_LENGTH or value[0] != 1:
-            value = own_header(headers)  # something on the way added headers of its own
-            if value is None:
-                return
-        seq = _seq_of(value, 17)[0]
-        key = (value[1:17], seq >> BLOCK_BITS)
-        ids = found.ids.get(key)
-        if ids is None:
-            ids = found.ids[key] = []
-        ids.append((seq & _IN_BLOCK, offset))
-        self._noted += 1
+            run, at = messages[first:end], offsets[first:end]
+            found = self._read.read(place, at[0], at[-1], run[-1].leader_epoch(), now_ms)
+            self._noted += note_ids(found.ids, [m.headers() for m in run], at)
+        self._enough = max(1, _MOST_BYTES // size_of(messages[-1]))
 
     def assigned(self, places: list[Place]) -> None:
         """A rebalance, or the application, gave these partitions to this member."""
-        with self._lock:
+        self.fold()
+        with self._reading:
             self._read.assigned([place for place in places if self._audit.audits(place[0])])
+        with self._lock:
             for place in places if self._tracks else ():
                 self._progress[place] = Progress()
 
     def revoked(self, places: Sequence[Place]) -> None:
         """These partitions are not this member's any more."""
-        with self._lock:
+        self.fold()
+        with self._reading:
             self._read.revoked(list(places))
+        with self._lock:
             for place in places:
                 self._progress.pop(place, None)
 
@@ -201,7 +188,8 @@ class Membership:
         """Heartbeats for every topic, and the rows of what was read since the last report."""
         if not closed:
             self._learn_cluster()
-        with self._lock:
+        self.fold()
+        with self._reading:
             rows = self._read.take(now_ms)
             topics = sorted(self._read.topics)
             self._noted = 0
@@ -209,6 +197,10 @@ class Membership:
         for row in rows:
             row.update(same)
         return [{**self._beat(topic, closed=closed), **same} for topic in topics], rows
+
+    def is_full(self) -> bool:
+        """Whether so much is waiting that it is to be reported now."""
+        return self._noted > _MOST_IDS
 
     def dropped(self, row: Row) -> None:
         """Evidence was thrown away for want of memory: the next heartbeats say so."""
@@ -238,6 +230,21 @@ class Membership:
                     self._cluster_id = consumer.cluster_id(timeout=0.5)
             except Exception as error:
                 log.debug("the cluster gave no id: %r", error)
+
+
+def _together(
+    given: Iterable[tuple[int, Sequence[Message]]],
+) -> Iterator[tuple[int, list[Message]]]:
+    """What many polls gave, some thousand messages at once, and when the last of them came."""
+    some: list[Message] = []
+    at_ns = 0
+    for at_ns, messages in given:
+        some += messages
+        if len(some) >= _AT_ONCE:
+            yield at_ns, some
+            some = []
+    if some:
+        yield at_ns, some
 
 
 def _nobody() -> None:

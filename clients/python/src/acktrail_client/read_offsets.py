@@ -6,6 +6,8 @@ no gap that the application never jumped over. After many parts the assignment c
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acktrail_client.rows import Row, encode64
@@ -29,13 +31,21 @@ class Range:
 
 
 @dataclass
+class Seen:
+    """Ids of one session and block, and their offsets, in the order in which they came."""
+
+    ids: array[int] = field(default_factory=lambda: array("H"))
+    offsets: array[int] = field(default_factory=lambda: array("q"))
+
+
+@dataclass
 class ReadPartition:
     """One partition while it is assigned."""
 
     assignment: int
     ranges: list[Range] = field(default_factory=list)
-    ids: dict[tuple[bytes, int], list[tuple[int, int]]] = field(default_factory=dict)
-    """By session and block: id within the block, and offset."""
+    ids: dict[tuple[bytes, int], Seen] = field(default_factory=dict)
+    """By session and block."""
     changed: bool = False
 
 
@@ -68,26 +78,28 @@ class ReadOffsets:
             if left is not None:
                 self._left.append((place, left))
 
-    def read(self, place: Place, offset: int, epoch: int | None, now_ms: int) -> ReadPartition:
-        """One record was given to the application."""
+    def read(
+        self, place: Place, first: int, last: int, epoch: int | None, now_ms: int
+    ) -> ReadPartition:
+        """Records at *first* to *last* were given to the application, none left out."""
         found = self.places.get(place)
         if found is None:
             self.assigned([place])
             found = self.places[place]
         ranges = found.ranges
         found.changed = True
-        if ranges and ranges[-1].last + 1 == offset:
-            last = ranges[-1]
-            last.last, last.records, last.ended_ms = offset, last.records + 1, now_ms
-            if epoch is not None:
-                last.epoch = epoch
+        count = last - first + 1
+        if ranges and ranges[-1].last + 1 == first:
+            newest = ranges[-1]
+            newest.last, newest.ended_ms, newest.epoch = last, now_ms, epoch
+            newest.records += count
             return found
         if len(ranges) >= MOST_PARTS:
             self.assigned([place])
             found = self.places[place]
             found.changed = True
         self._part += 1
-        found.ranges.append(Range(self._part, offset, offset, 1, epoch, now_ms, now_ms))
+        found.ranges.append(Range(self._part, first, last, count, epoch, now_ms, now_ms))
         return found
 
     def take(self, now_ms: int) -> list[Row]:
@@ -100,8 +112,8 @@ class ReadOffsets:
                 rows += [self._range(place, found.assignment, one) for one in found.ranges]
         for place, found in [*left, *self.places.items()]:
             ids, found.ids = found.ids, {}
-            for (session, block), pairs in ids.items():
-                rows += self._delivered(place, session.hex(), block, pairs, now_ms)
+            for (session, block), seen in ids.items():
+                rows += self._delivered(place, session.hex(), block, seen, now_ms)
         return rows
 
     def _range(self, place: Place, assignment: int, one: Range) -> Row:
@@ -121,23 +133,13 @@ class ReadOffsets:
         return row if one.epoch is None else {**row, "leader_epoch": one.epoch}
 
     def _delivered(
-        self, place: Place, session: str, block: int, pairs: list[tuple[int, int]], now_ms: int
+        self, place: Place, session: str, block: int, seen: Seen, now_ms: int
     ) -> list[Row]:
         """One row; a further one for ids that came again at another offset."""
+        records = len(seen.ids)
         rows: list[Row] = []
-        layers: list[dict[int, int]] = []
-        records = len(pairs)
-        for seq, offset in pairs:
-            for layer in layers:
-                known = layer.get(seq)
-                if known is None or known == offset:
-                    layer[seq] = offset
-                    break
-            else:
-                layers.append({seq: offset})
-        for layer in layers:
+        for ids, offsets in _layers(seen):
             self._part += 1
-            ordered = sorted(layer.items())
             rows.append(
                 {
                     "tier": "delivered",
@@ -147,12 +149,28 @@ class ReadOffsets:
                     "session": session,
                     "block": block,
                     "part": self._part,
-                    "ids": encode64(encode_offsets(ordered)),
-                    "records": records if layer is layers[0] else len(layer),
-                    "first_offset": min(layer.values()),
-                    "last_offset": max(layer.values()),
+                    "ids": encode64(encode_offsets(ids, offsets)),
+                    "records": len(ids) if rows else records,
+                    "first_offset": min(offsets),
+                    "last_offset": max(offsets),
                     "began_ms": now_ms,
                     "ended_ms": now_ms,
                 }
             )
         return rows
+
+
+def _layers(seen: Seen) -> list[tuple[Sequence[int], Sequence[int]]]:
+    """Ids in order, each once, with offsets; what came again at another offset in a next layer."""
+    ids = seen.ids.tolist()
+    if sorted(set(ids)) == ids:
+        return [(ids, seen.offsets.tolist())]
+    layers: list[dict[int, int]] = []
+    for seq, offset in zip(ids, seen.offsets, strict=True):
+        for layer in layers:
+            if layer.setdefault(seq, offset) == offset:
+                break
+        else:
+            layers.append({seq: offset})
+    in_order = [sorted(layer.items()) for layer in layers]
+    return [([seq for seq, _ in layer], [at for _, at in layer]) for layer in in_order]

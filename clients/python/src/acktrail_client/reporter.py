@@ -52,6 +52,12 @@ class Reported(Protocol):
     gone: bool
     """Its client was let go without being closed."""
 
+    def fold(self) -> None:
+        """Keep what was noted in less memory; called twice a second."""
+
+    def is_full(self) -> bool:
+        """Whether so much is waiting that it is to be reported now."""
+
     def take(self, now_ms: int, *, closed: bool) -> tuple[list[Row], list[Row]]:
         """Heartbeats, and the rows of what came since the last report."""
 
@@ -143,21 +149,25 @@ class Reporter:
     def _run(self) -> None:
         due = time.monotonic() + self._pause()
         while True:
-            woken = self._wake.wait(_TURN_S)
+            self._wake.wait(_TURN_S)
             self._wake.clear()
-            now = time.monotonic()
+            full = False
             try:
                 with self._lock:
-                    if woken or now >= due:
-                        due = now + self._pause()
-                        for client in list(self._clients.values()):
+                    clients = list(self._clients.values())
+                    for client in clients:
+                        client.fold()
+                    full = any(client.is_full() for client in clients)
+                    if full or time.monotonic() >= due:
+                        due = time.monotonic() + self._pause()
+                        for client in clients:
                             self._take_safely(client)
                     self._send()
                     if self._producer is not None:
                         self._producer.poll(0)
             except Exception as error:
                 self._problem(f"a report failed: {error!r}")
-            if woken:
+            if full:
                 time.sleep(_NAP_S)  # a client that fills its memory again and again
 
     def _take_safely(self, client: Reported) -> None:

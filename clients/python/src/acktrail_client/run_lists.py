@@ -5,7 +5,7 @@ In plain Python: an application needs nothing but confluent-kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from acktrail_client.identity import BLOCK_IDS
 
@@ -40,31 +40,34 @@ def encode_range(first: int, last: int) -> bytes:
     return bytes(out)
 
 
-def encode_offsets(pairs: Iterable[tuple[int, int]]) -> bytes:
-    """The run list of (id, offset), in the order of ids, each id once."""
+def encode_offsets(ids: Sequence[int], offsets: Sequence[int]) -> bytes:
+    """The run list of *ids* and their *offsets*, in the order of ids, each id once."""
     out = bytearray(b"\x02")
+    if not ids:
+        return bytes(out)
     end = after = 0
-    first, last, offset = -1, -2, 0
-    for number, at in pairs:
-        if number == last + 1 and at == offset + 1:
-            last, offset = number, at
+    first, offset = ids[0], offsets[0]
+    number, at = first - 1, offset - 1  # of the run so far, the last
+    for number_now, at_now in zip(ids, offsets, strict=True):
+        if number_now == number + 1 and at_now == at + 1:
+            number, at = number_now, at_now
             continue
-        if first >= 0:
-            length = last - first
-            _put(out, first - end)
-            _put(out, length)
-            delta = offset - length - after
-            _put(out, delta << 1 if delta >= 0 else -delta * 2 - 1)
-            end, after = last + 1, offset + 1
-        first = last = number
-        offset = at
-    if first >= 0:
-        length = last - first
-        _put(out, first - end)
-        _put(out, length)
-        delta = offset - length - after
-        _put(out, delta << 1 if delta >= 0 else -delta * 2 - 1)
+        _put_run(out, first - end, number - first, offset - after)
+        end, after = number + 1, at + 1
+        first = number = number_now
+        offset = at = at_now
+    _put_run(out, first - end, number - first, offset - after)
     return bytes(out)
+
+
+def _put_run(out: bytearray, gap: int, length: int, delta: int) -> None:
+    zigzag = delta << 1 if delta >= 0 else -delta * 2 - 1
+    if (gap | length | zigzag) < 0x80:
+        out += bytes((gap, length, zigzag))
+    else:
+        _put(out, gap)
+        _put(out, length)
+        _put(out, zigzag)
 
 
 def _put(out: bytearray, number: int) -> None:

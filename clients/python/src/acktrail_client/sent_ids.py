@@ -1,7 +1,7 @@
 """What became of the ids of one session and topic, from one report to the next.
 
-The application's threads append to arrays, each with one call that no other thread can come
-between; the reporter takes what is there. Nothing here may wait.
+The application's threads append to lists, each with one call that no other thread can come
+between; the reporter takes what is there, twice a second. Nothing here may wait.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 from acktrail_client.identity import BLOCK_BITS, BLOCK_IDS
@@ -16,10 +18,33 @@ from acktrail_client.rows import Row, encode64
 from acktrail_client.run_lists import encode_ids, encode_offsets, encode_range
 from acktrail_client.send_errors import tier_of_error
 
-Callback = Callable[[Any, Any], Any]
+Callback = Callable[..., Any]
+_Place = tuple[int | None, int, bool]
+"""Partition, block, and whether offsets are known."""
 _MINUTE_MS = 60_000
 _MINUTES = 30
 _ONES = b"\x01" * BLOCK_IDS
+
+
+@dataclass
+class _Acks:
+    """Numbers of one block that were acked on one partition, and where they lie."""
+
+    seqs: array[int]
+    offsets: array[int]
+
+    def extend(self, seqs: list[int], offsets: list[Any]) -> None:
+        self.seqs.extend(seqs)
+        self.offsets.extend(offsets)
+
+    def in_order(self) -> tuple[list[int], list[int]]:
+        """Both, by number: mostly they came in that order."""
+        seqs = self.seqs.tolist()
+        ordered = sorted(seqs)
+        if ordered == seqs:
+            return seqs, self.offsets.tolist()
+        at = dict(zip(seqs, self.offsets, strict=True))
+        return ordered, [at[seq] for seq in ordered]
 
 
 class SentIds:
@@ -33,8 +58,8 @@ class SentIds:
         """From this millisecond on, the next minute's first number is to be noted."""
         self.minutes: list[int] = []
         self.unaudited = 0
-        self.acked = array("q")
-        """Number, partition and offset, one after the other; negative: not known."""
+        self.acked: list[int | None] = []
+        """Number, partition and offset, one after the other, as callbacks note them."""
         self.told: list[tuple[int, int, str]] = []
         """Number, partition and error."""
         self.ended: list[tuple[str, int, int]] = []
@@ -48,7 +73,19 @@ class SentIds:
         self._outcomes: dict[int, int] = {}
         self._settled: dict[int, bytearray] = {}
         self._full: set[int] = set()
-        self.note, self.note_for = _settlers(self, only_errors)
+        self._only_errors = only_errors
+        self._acks: dict[_Place, _Acks] = {}
+        self.user: Callback | None = None
+        self.note = _settler(self, None, only_errors)
+        """What is called for a number that was answered, with the error and the message; it calls
+        *user*, the application's own callback. Both change under the producer's lock alone."""
+
+    def note_and_tell(self, user: Callback | None) -> Callback:
+        """As *note*, with another callback of the application; its next message has it, too."""
+        if type(user) is MethodType and user == self.user:
+            return self.note
+        self.user, self.note = user, _settler(self, user, self._only_errors)
+        return self.note
 
     def note_minute(self, now_ms: int) -> None:
         """Remember which number was the first of this minute."""
@@ -59,7 +96,8 @@ class SentIds:
     @property
     def size(self) -> int:
         """Bytes that wait for the next report."""
-        return len(self.acked) * 8 + len(self.told) * 120
+        folded = sum(len(acks.seqs) for acks in list(self._acks.values()))
+        return len(self.acked) * 30 + folded * 16 + len(self.told) * 120
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -71,11 +109,9 @@ class SentIds:
         span = (self._since_ms, now_ms)
         self._since_ms = now_ms
         rows = list(self._sent(span))
-        count = len(self.acked) // 3 * 3
-        if count:
-            came = self.acked[:count]
-            del self.acked[:count]
-            rows += self._acked(came, span)
+        self.fold()
+        acks, self._acks = self._acks, {}
+        rows += [self._acked(place, found, span) for place, found in acks.items()]
         many = len(self.told)
         if many:
             told = self.told[:many]
@@ -86,6 +122,40 @@ class SentIds:
             rows += [self._range(tier, f, n, span) for f, n in _by_block(first, last)]
         del self.ended[:many]
         return rows
+
+    def fold(self) -> None:
+        """Put acks that were noted to those of their partition and block, in less memory."""
+        count = len(self.acked)
+        if not count:
+            return
+        came = self.acked[:count]
+        del self.acked[:count]
+        seqs: list[int] = came[0::3]  # type: ignore[assignment]
+        partitions, offsets = came[1::3], came[2::3]
+        block = seqs[0] >> BLOCK_BITS
+        if (
+            partitions.count(partitions[0]) == len(seqs)
+            and None not in offsets
+            and min(seqs) >> BLOCK_BITS == max(seqs) >> BLOCK_BITS
+        ):
+            self._acks_of((partitions[0], block, True)).extend(seqs, offsets)
+            return
+        grouped: dict[_Place, tuple[list[int], list[int]]] = {}
+        for seq, partition, offset in zip(seqs, partitions, offsets, strict=True):
+            place = (partition, seq >> BLOCK_BITS, offset is not None)
+            found = grouped.get(place)
+            if found is None:
+                found = grouped[place] = ([], [])
+            found[0].append(seq)
+            found[1].append(-1 if offset is None else offset)
+        for place, (numbers, at) in grouped.items():
+            self._acks_of(place).extend(numbers, at)
+
+    def _acks_of(self, place: _Place) -> _Acks:
+        found = self._acks.get(place)
+        if found is None:
+            found = self._acks[place] = _Acks(array("q"), array("q"))
+        return found
 
     def left_open(self) -> list[int]:
         """The numbers without an outcome; all of which was taken before."""
@@ -126,33 +196,20 @@ class SentIds:
             **more,
         }
 
-    def _acked(self, came: array[int], span: tuple[int, int]) -> Iterator[Row]:
-        places: dict[tuple[bool, int, int], list[tuple[int, int]]] = {}
-        for seq, place, offset in zip(came[0::3], came[1::3], came[2::3], strict=True):
-            key = (offset >= 0, place, seq >> BLOCK_BITS)
-            found = places.get(key)
-            if found is None:
-                found = places[key] = []
-            found.append((seq & (BLOCK_IDS - 1), offset))
-        for (known, place, block), pairs in places.items():
-            pairs.sort()
-            seqs = [seq for seq, _ in pairs]
-            self._settle(block, seqs)
-            count = len(pairs)
-            if not known:
-                tier = "sent_unacked" if self._unacked else "acked_no_offset"
-                yield self._row(tier, block, encode_ids(seqs), count, span, partition=place)
-                continue
-            yield self._row(
-                "acked",
-                block,
-                encode_offsets(pairs),
-                count,
-                span,
-                partition=place,
-                first_offset=min(offset for _, offset in pairs),
-                last_offset=max(offset for _, offset in pairs),
-            )
+    def _acked(self, place: _Place, acks: _Acks, span: tuple[int, int]) -> Row:
+        partition, block, known = place
+        base = block << BLOCK_BITS
+        seqs, offsets = acks.in_order()
+        if base:
+            seqs = [seq - base for seq in seqs]
+        self._settle(block, seqs)
+        more: Row = {"partition": -1 if partition is None else partition}
+        if not known:
+            tier = "sent_unacked" if self._unacked else "acked_no_offset"
+            return self._row(tier, block, encode_ids(seqs), len(seqs), span, **more)
+        more |= {"first_offset": min(offsets), "last_offset": max(offsets)}
+        ids = encode_offsets(seqs, offsets)
+        return self._row("acked", block, ids, len(seqs), span, **more)
 
     def _told(self, told: list[tuple[int, int, str]], span: tuple[int, int]) -> Iterator[Row]:
         places: dict[tuple[str, int, int], list[int]] = {}
@@ -183,39 +240,45 @@ class SentIds:
             del self._settled[block]
 
 
-def _settlers(ids: SentIds, only_errors: bool) -> tuple[Callback, Callback]:
-    """The callbacks of a message: closures, which cost half of what methods do.
+def _settler(ids: SentIds, user: Callback | None, only_errors: bool) -> Callback:
+    """The callback of messages, which is bound to the number of each.
 
-    The numbers of one message go to the array in one call, or not at all.
+    The numbers of one message go to the list in one call, or not at all.
     """
     acked, told = ids.acked.extend, ids.told.append
+
+    def failed(seq: int, error: Any, message: Any) -> None:
+        place = message.partition()
+        ids.errors += 1
+        told((seq, -1 if place is None else place, error.name()))
 
     def note(seq: int, error: Any, message: Any) -> None:
         try:
             if error is None:
-                place, offset = message.partition(), message.offset()
-                known = (seq, -1 if place is None else place, -1 if offset is None else offset)
-                acked(known)
+                acked((seq, message.partition(), message.offset()))
             else:
-                place = message.partition()
-                ids.errors += 1
-                told((seq, -1 if place is None else place, error.name()))
+                failed(seq, error, message)
         except Exception as broken:
             ids.broken = broken
 
-    def note_for(seq: int, user: Callback, error: Any, message: Any) -> None:
-        if error is None:
-            place, offset = message.partition(), message.offset()
-            if place is None or offset is None:
-                note(seq, None, message)
+    def note_and_tell(seq: int, error: Any, message: Any) -> None:
+        try:
+            if error is None:
+                acked((seq, message.partition(), message.offset()))
             else:
-                acked((seq, place, offset))
-        else:
-            note(seq, error, message)
-        if error is not None or not only_errors:
-            user(error, message)
+                failed(seq, error, message)
+        except Exception as broken:
+            ids.broken = broken
+        user(error, message)  # type: ignore[misc]
 
-    return note, note_for  # type: ignore[return-value]
+    def note_and_tell_errors(seq: int, error: Any, message: Any) -> None:
+        note(seq, error, message)
+        if error is not None:
+            user(error, message)  # type: ignore[misc]
+
+    if user is None:
+        return note
+    return note_and_tell_errors if only_errors else note_and_tell
 
 
 def _by_block(first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from acktrail_client.audit import Audit
-from acktrail_client.identity import Headers, header_packer, new_session
+from acktrail_client.identity import Headers, header_prefix, new_session
 from acktrail_client.reporter import Reporter, log
 from acktrail_client.reporters import reporter_for
 from acktrail_client.rows import Row
@@ -43,7 +43,7 @@ class Session:
         """By topic, what the producer needs for each message; empty once the audit is off."""
         self._excluded: set[str] = set()
         self._audit = audit
-        self._settings = reported(conf, producer=True)
+        self._settings = reported(conf, audit.host, producer=True)
         self._only_errors = only_errors
         self._unacked = self._settings.get("acks") == "0"
         limit = number(conf, ("message.max.bytes",), 1_000_000)
@@ -78,7 +78,7 @@ class Session:
             return None
         made = SentIds(name, unacked=self._unacked, only_errors=self._only_errors)
         ids = self.topics.setdefault(name, made)
-        return (self.big, self.lock, ids, header_packer(self.key), ids.note, ids.note_for)
+        return (self.big, self.lock, ids, header_prefix(self.key))
 
     def is_too_big(self, value: Any, key: Any, headers: Headers | None) -> bool:
         """Whether a header more could make the message too large for the client."""
@@ -90,8 +90,12 @@ class Session:
 
     def look_at_memory(self) -> None:
         """Wake the reporter where much is waiting."""
-        if sum(ids.size for ids in list(self.topics.values())) > _MOST_WAITING:
+        if self.is_full():
             self._reporter.wake()
+
+    def is_full(self) -> bool:
+        """Whether so much is waiting that it is to be reported now."""
+        return sum(ids.size for ids in list(self.topics.values())) > _MOST_WAITING
 
     def transaction_began(self) -> None:
         """Numbers from here on are part of a transaction."""
@@ -136,6 +140,14 @@ class Session:
         self.noted.clear()
 
     # -- called by the reporter ------------------------------------------------------------------
+
+    def fold(self) -> None:
+        """Keep what was noted in less memory."""
+        for ids in list(self.topics.values()):
+            try:
+                ids.fold()
+            except Exception as error:
+                ids.broken = error
 
     def take(self, now_ms: int, *, closed: bool) -> tuple[list[Row], list[Row]]:
         """Heartbeats for every topic, and the rows of what came since the last report."""

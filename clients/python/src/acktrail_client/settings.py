@@ -49,9 +49,12 @@ def inherited(conf: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def reported(conf: Mapping[str, Any], *, producer: bool) -> dict[str, str]:
+def reported(conf: Mapping[str, Any], host: str, *, producer: bool) -> dict[str, str]:
     """What reports say of the client; nothing that may be secret is in the list of names."""
-    found = {"client_id": _text(conf.get("client.id", "rdkafka")), "host": socket.gethostname()}
+    found = {
+        "client_id": _text(conf.get("client.id", "rdkafka")),
+        "host": host or socket.gethostname(),
+    }
     defaults = _PRODUCER_DEFAULTS if producer else {}
     for name, spelt in _NAMES.items():
         given = next((conf[key] for key in spelt if conf.get(key) is not None), None)
