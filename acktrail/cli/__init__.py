@@ -46,7 +46,7 @@ EXTRAS = {
     "pandas": "spark,checks",
     "great_expectations": "checks",
     "scipy": "checks",
-    "yaml": "checks",
+    "yaml": "policy",
     "prometheus_api_client": "prometheus",
 }
 

@@ -16,7 +16,7 @@ from acktrail.terminal.options import open_lake, settings_options
 from acktrail.window import instant
 
 if TYPE_CHECKING:
-    from acktrail.pages.exporter import LakeMetrics
+    from acktrail.pages.lake_metrics import LakeMetrics
 
 _LISTEN = "127.0.0.1:9766"
 
@@ -67,7 +67,7 @@ def command(
         acktrail exporter --lake ./lake --listen 0.0.0.0:9766
         acktrail exporter --lake ./lake --textfile /var/lib/node_exporter/acktrail.prom
     """
-    from acktrail.pages.exporter import LakeMetrics, write_textfile
+    from acktrail.pages.lake_metrics import LakeMetrics, write_textfile
     from acktrail.policy import read_policy
     from acktrail.terminal import journal
 
@@ -89,7 +89,7 @@ def command(
 
 
 def _serve(metrics: LakeMetrics, listen: str) -> None:
-    from acktrail.pages.exporter import serve
+    from acktrail.pages.lake_metrics import serve
 
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 65_536:

@@ -31,7 +31,7 @@ Samples = dict[tuple[str, ...], float]
 
 
 @dataclass(frozen=True)
-class Series:
+class MetricSeries:
     """One metric: its samples by the values of its labels."""
 
     name: str
@@ -42,7 +42,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScrapeMoment:
     """When, how far back, how many series, and how old evidence may be that still tells of now."""
 
     now: datetime
@@ -52,8 +52,8 @@ class Asked:
 
 
 def loss_series(
-    incidents: Sequence[Row], accounts: Mapping[str, Accounts], asked: Asked
-) -> list[Series]:
+    incidents: Sequence[Row], accounts: Mapping[str, Accounts], asked: ScrapeMoment
+) -> list[MetricSeries]:
     """Lost messages of the window; 0 for a cluster that was audited in it, else unknown."""
     since = asked.now - asked.window
     lost: Samples = {}
@@ -66,7 +66,7 @@ def loss_series(
         audited = account.last_at is not None and account.last_at >= since
         kept[(cluster, "", "", "", "")] = 0.0 if audited else UNKNOWN
     return [
-        Series(
+        MetricSeries(
             "acktrail_lost_messages",
             "Messages of loss incidents that ended within the window. The sample without a topic "
             "is 0 where the cluster was audited in the window, else NaN.",
@@ -76,17 +76,17 @@ def loss_series(
     ]
 
 
-def ledger_series(accounts: Mapping[str, Accounts]) -> list[Series]:
+def ledger_series(accounts: Mapping[str, Accounts]) -> list[MetricSeries]:
     """Messages by state, and whether the ledger balances."""
     states = {(c, s): float(n) for c, a in accounts.items() for s, n in a.states.items()}
     return [
-        Series(
+        MetricSeries(
             "acktrail_ledger_messages",
             "Audited messages by what became of them in the log; `sent` is the sum of the others.",
             ("cluster", "state"),
             states,
         ),
-        Series(
+        MetricSeries(
             "acktrail_ledger_residual",
             "Messages by which the accounts do not balance; 0 where each is accounted for once.",
             ("cluster",),
@@ -96,8 +96,8 @@ def ledger_series(accounts: Mapping[str, Accounts]) -> list[Series]:
 
 
 def budget_series(
-    budgets: Sequence[Burning], evidence: Sequence[EvidenceOf], asked: Asked
-) -> list[Series]:
+    budgets: Sequence[Burning], evidence: Sequence[EvidenceOf], asked: ScrapeMoment
+) -> list[MetricSeries]:
     """Retry budgets that burn: how many, of whom, and how long they last."""
     critical: Samples = {}
     left: dict[tuple[str, ...], list[float]] = {}
@@ -116,20 +116,20 @@ def budget_series(
     shown = frozenset(sorted(order, key=lambda k: (order[k], k))[: asked.top])
     place = ("cluster", "client_id")
     return [
-        Series(
+        MetricSeries(
             "acktrail_retry_budgets",
             "Batches that are being retried, by how near they are to being given up; NaN where no "
             "fresh log or metric tells.",
             ("cluster", "state"),
             _chains_by_state(budgets, evidence, asked),
         ),
-        Series(
+        MetricSeries(
             "acktrail_retry_budgets_critical",
             "Batches of a client whose retries are about to run out, by the policy's thresholds.",
             place,
             _fold(critical, shown, _Fold(places=(1,), add=sum)),
         ),
-        Series(
+        MetricSeries(
             "acktrail_retry_budget_seconds_left",
             "Seconds until the first batch of a client may be given up; NaN where its settings "
             "are not known.",
@@ -140,7 +140,7 @@ def budget_series(
 
 
 def _chains_by_state(
-    budgets: Sequence[Burning], evidence: Sequence[EvidenceOf], asked: Asked
+    budgets: Sequence[Burning], evidence: Sequence[EvidenceOf], asked: ScrapeMoment
 ) -> Samples:
     newest: dict[str, datetime] = {}
     for one in evidence:
@@ -158,7 +158,7 @@ def _chains_by_state(
     return found
 
 
-def check_series(results: Sequence[Row]) -> list[Series]:
+def check_series(results: Sequence[Row]) -> list[MetricSeries]:
     """The newest outcome of every check; the worst where several owners are concerned."""
     states: dict[tuple[str, ...], list[float]] = {}
     for row in results:
@@ -169,7 +169,7 @@ def check_series(results: Sequence[Row]) -> list[Series]:
         for key, found in states.items()
     }
     return [
-        Series(
+        MetricSeries(
             "acktrail_check_state",
             "Newest outcome of a check: 0 pass, 1 warn (failed, grade warn), 2 fail, 3 undecided; "
             "NaN where the policy lists its evidence as not collected.",
@@ -187,7 +187,7 @@ def _state(row: Row) -> float:
     return PASSED
 
 
-def evidence_series(evidence: Sequence[EvidenceOf], asked: Asked) -> list[Series]:
+def evidence_series(evidence: Sequence[EvidenceOf], asked: ScrapeMoment) -> list[MetricSeries]:
     """How old the newest evidence of every source is."""
     ages: Samples = {}
     for one in evidence:
@@ -196,7 +196,7 @@ def evidence_series(evidence: Sequence[EvidenceOf], asked: Asked) -> list[Series
         known = ages.get(key, UNKNOWN)
         ages[key] = age if math.isnan(known) else _least((age, known))
     return [
-        Series(
+        MetricSeries(
             "acktrail_evidence_age_seconds",
             "Age of the newest evidence of a source that the answers rest on; of logs without new "
             "lines, since an agent reported that it reads them.",
@@ -206,7 +206,7 @@ def evidence_series(evidence: Sequence[EvidenceOf], asked: Asked) -> list[Series
     ]
 
 
-def source_series(reports: Sequence[Row], asked: Asked) -> list[Series]:
+def source_series(reports: Sequence[Row], asked: ScrapeMoment) -> list[MetricSeries]:
     """How many hosts read a source, and how it stands there."""
     states: Samples = {}
     for row in reports:
@@ -214,7 +214,7 @@ def source_series(reports: Sequence[Row], asked: Asked) -> list[Series]:
         key = (row["cluster"], row["source"], SILENT if gone else str(row["state"]))
         states[key] = states.get(key, 0) + 1
     return [
-        Series(
+        MetricSeries(
             "acktrail_sources",
             "Hosts on which a source is up, failing, held, stopped or ended; silent: up, and no "
             "report for 30 minutes.",
@@ -224,7 +224,7 @@ def source_series(reports: Sequence[Row], asked: Asked) -> list[Series]:
     ]
 
 
-def job_series(jobs: JobFacts, asked: Asked) -> list[Series]:
+def job_series(jobs: JobFacts, asked: ScrapeMoment) -> list[MetricSeries]:
     """Whether the jobs are alive, and how long evidence waits for them."""
     waiting: Samples = {
         (job,): UNKNOWN if since is None else _age(asked.now, since)
@@ -232,21 +232,21 @@ def job_series(jobs: JobFacts, asked: Asked) -> list[Series]:
     }
     idle: Samples = {(job,): 0.0 for job in jobs.failed if job not in jobs.pending_since}
     return [
-        Series(
+        MetricSeries(
             "acktrail_job_last_success_timestamp_seconds",
             "When a job last committed; of `check`, when checks were last evaluated. A job with "
             "nothing new to read does not commit.",
             (_JOB,),
             {(job,): at.timestamp() for job, at in jobs.last_success.items()},
         ),
-        Series(
+        MetricSeries(
             "acktrail_job_pending_seconds",
             "How long the oldest evidence that a job has not read has waited; 0: it has read all; "
             "NaN: not known since when.",
             (_JOB,),
             {**idle, **waiting},
         ),
-        Series(
+        MetricSeries(
             "acktrail_job_failed",
             "1 where the last run of a job failed, or was not begun after a failure.",
             (_JOB,),

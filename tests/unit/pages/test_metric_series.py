@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from acktrail.answers.current_facts import Accounts, EvidenceOf, JobFacts
 from acktrail.pages.metric_series import (
     OTHER,
-    Asked,
     Samples,
+    ScrapeMoment,
     budget_series,
     check_series,
     evidence_series,
@@ -27,7 +27,7 @@ from acktrail.retries.fleet import Burning
 from tests.unit.expectations.gold_rows import NOW, ago
 from tests.unit.retries.retry_lines import DEFAULTS, FIVE, MAX, NOON, line
 
-ASKED = Asked(NOW, timedelta(hours=24), top=3, fresh=timedelta(hours=1))
+ASKED = ScrapeMoment(NOW, timedelta(hours=24), top=3, fresh=timedelta(hours=1))
 
 
 def incident(topic: str, ids: int, ended: float | None = 60, **facts: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def burning(client: str, seconds: int, settings: Any = DEFAULTS) -> Burning:
     return Burning("c", "", client, budget)
 
 
-AT_NOON = Asked(NOON + timedelta(seconds=49), timedelta(hours=24), 2, timedelta(hours=1))
+AT_NOON = ScrapeMoment(NOON + timedelta(seconds=49), timedelta(hours=24), 2, timedelta(hours=1))
 
 
 def evidence(age: float, kind: str = "logs") -> list[EvidenceOf]:

@@ -222,7 +222,7 @@ def test_budgets_needs_yaml_only_for_a_policy_file(one_chain: Lake, tmp_path) ->
     file.write_text("thresholds: [{topics: pay, set: {retry_warning_s: 110}}]")
     refused = ask(one_chain, "--set", f"alerts.policy={file}")
     assert refused.returncode == 2
-    assert "pip install 'acktrail[checks]'" in refused.stderr
+    assert "pip install 'acktrail[policy]'" in refused.stderr
 
 
 @pytest.mark.parametrize("given_by", ["--policy", "--set"])

@@ -14,13 +14,14 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from acktrail.cli import main
-from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS, RETRY_BUDGETS
-from acktrail.contracts.runs import CHECK_RESULTS, COVERAGE, RUN_FAILURES, RUNS, SOURCE_STATES
+from acktrail.contracts.gold import DELIVERY_LEDGER, LOSS_INCIDENTS
+from acktrail.contracts.runs import RUN_FAILURES, RUNS, SOURCE_STATES
 from acktrail.lake import Lake
-from acktrail.pages.exporter import ANSWERS, LakeMetrics, serve, write_textfile
+from acktrail.pages.lake_metrics import ANSWERS, LakeMetrics, serve, write_textfile
 from acktrail.policy.model import Policy
 from tests.integration.servers import free_port
-from tests.unit.expectations.gold_rows import NOW, ago, budget, row, write
+from tests.unit.expectations.gold_rows import NOW, ago, row, write
+from tests.unit.pages.lake_with_answers import lake_with_answers, ledger, lost
 
 Labels = dict[str, str]
 
@@ -45,45 +46,9 @@ def metrics_of(lake: Lake, clock: Any = lambda: NOW) -> LakeMetrics:
     return LakeMetrics(lake, Policy(), 50, clock)
 
 
-def lost(ids: int, topic: str = "payments") -> dict[str, Any]:
-    return row(
-        LOSS_INCIDENTS, incident=f"i-{topic}", topic=topic, ids=ids, ended_at=ago(60),
-        state="lost_after_ack", cause="truncated",
-    )  # fmt: skip
-
-
-def ledger(**facts: Any) -> dict[str, Any]:
-    return row(DELIVERY_LEDGER, **{"topic": "payments", "sent": 9, "last_at": ago(60), **facts})
-
-
-def result(check: str, table: str, outcome: str, age: float) -> dict[str, Any]:
-    times = {"as_of": ago(age), "checked_at": ago(age), "check_run": f"{age}"}
-    found = row(CHECK_RESULTS, check=check, grade="fail", outcome=outcome, **times)
-    return {**found, "table": table}
-
-
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    lake = Lake(tmp_path / "lake")
-    write(lake, LOSS_INCIDENTS, lost(5))
-    write(
-        lake,
-        DELIVERY_LEDGER,
-        ledger(delivered=4, lost_after_ack=5),
-        ledger(group="billing", delivered=7, residual=-2),
-    )
-    recovered = budget(client_id="fine", ended_at=ago(1), ended_by="recovered")
-    write(lake, RETRY_BUDGETS, budget(), recovered)
-    write(lake, COVERAGE, row(COVERAGE, source="app", kind="logs", last_at=ago(30)))
-    write(lake, RUNS, row(RUNS, job="loss_events", ended_at=ago(120)))
-    write(
-        lake,
-        CHECK_RESULTS,
-        result("no_loss_after_ack", "loss_incidents", "fail", 600),
-        result("no_loss_after_ack", "loss_incidents", "pass", 60),
-        result("books_to_balance", "delivery_ledger", "fail", 60),
-    )
-    return lake
+    return lake_with_answers(tmp_path / "lake")
 
 
 def test_a_scrape_says_what_the_lake_knows(lake):

@@ -172,9 +172,9 @@ class LakeMetrics(Collector):
                 family.add_metric(key, value)
             yield family
 
-    def _series(self, found: dict[str, Any], now: datetime) -> Iterator[series.Series]:
+    def _series(self, found: dict[str, Any], now: datetime) -> Iterator[series.MetricSeries]:
         fresh = timedelta(seconds=self._policy.limit_everywhere(FRESH, _FRESH_S))
-        asked = series.Asked(now, self._policy.window, self._top, fresh)
+        asked = series.ScrapeMoment(now, self._policy.window, self._top, fresh)
         accounts, evidence = found.get("ledger"), found.get("evidence")
         if found.get("losses") is not None or (accounts is not None and "losses" in found):
             yield from series.loss_series(found["losses"] or (), accounts or {}, asked)
@@ -198,32 +198,34 @@ def _is_up(found: dict[str, Any] | None, name: str) -> float:
     return math.nan if found[name] is None else 1.0
 
 
-def _own(up: bool, answers: series.Samples, now: datetime, seconds: float) -> list[series.Series]:
+def _own(
+    up: bool, answers: series.Samples, now: datetime, seconds: float
+) -> list[series.MetricSeries]:
     """What the exporter says of itself."""
     return [
-        series.Series(
+        series.MetricSeries(
             "acktrail_lake_up",
             "1 where the lake and every answer could be read; 0: what is not read is not shown.",
             samples={(): float(up)},
         ),
-        series.Series(
+        series.MetricSeries(
             "acktrail_answer_up",
             "1 where an answer could be read, 0 where not, NaN where the lake has no evidence for "
             "it.",
             ("answer",),
             answers,
         ),
-        series.Series(
+        series.MetricSeries(
             "acktrail_exporter_timestamp_seconds",
             "The moment these metrics are about.",
             samples={(): now.timestamp()},
         ),
-        series.Series(
+        series.MetricSeries(
             "acktrail_exporter_read_seconds",
             "How long it took to look at the lake.",
             samples={(): seconds},
         ),
-        series.Series(
+        series.MetricSeries(
             "acktrail_build_info", "The version of acktrail.", ("version",), {(__version__,): 1.0}
         ),
     ]
