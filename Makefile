@@ -36,8 +36,9 @@ lint: setup  ## ruff, formatting, mypy strict, import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-docs: setup  ## the pages made from code (docs/tables.md)
+docs: setup  ## the pages made from code (docs/tables.md, docs/settings.md)
 	@$(BIN)/python -m acktrail.contracts.tables_page > docs/tables.md
+	@$(BIN)/python -m acktrail.settings.page > docs/settings.md
 
 bench: setup servers  ## the same work by acktrail and by its peers, as ratios, in bench/results.json
 	@$(BIN)/python -m bench

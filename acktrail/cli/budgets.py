@@ -22,9 +22,21 @@ from acktrail.terminal.output import seconds_until, write_rows
 
 if TYPE_CHECKING:
     from acktrail.retries.fleet import Burning
+    from acktrail.retries.producer_budgets import ProducerBudgets
 
-_TEXT = ("state", "ends_in_s", "client", "where", "error", "broker", "left", "stake", "because")
-_FULL = (
+_BATCHES = (
+    *("state", "ends_in_s", "client", "where", "error", "broker", "left", "stake", "because"),
+)
+_SUMMARY = (
+    *("state", "ends_in_s", "client_id", "host", "topic", "error", "batches"),
+    *("records_at_stake", "what_to_do"),
+)
+_FULL_SUMMARY = (
+    *("state", "ends_in_s", "cluster", "host", "client_id", "topic", "error", "batches"),
+    *("partitions", "brokers", "records_at_stake", "attempts_left", "exhausts_at_earliest"),
+    "what_to_do",
+)
+_FULL_BATCHES = (
     "state", "ends_in_s", "cluster", "host", "client_id", "topic", "partition", "chain",
     "opened_at", "opened_by", "last_at", "quiet_at", "events", "retries", "attempts_left",
     "delivery_timeout_ms", "exhausts_at_earliest", "exhausts_at_latest", "exhausted_by",
@@ -35,6 +47,7 @@ _FULL = (
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also budgets that have ended.")
+@click.option("--batches", is_flag=True, help="One line per batch instead, with its proof.")
 @click.option(
     "--fleet",
     is_flag=True,
@@ -54,23 +67,26 @@ _FULL = (
 def command(
     loaded: Loaded,
     everything: bool,
+    batches: bool,
     fleet: bool,
     hours: float,
     policy: str | None,
     as_of: datetime,
     output: str,
 ) -> None:
-    """List the retry budgets that are being used up, the most urgent first.
+    """List the producers that retry, most urgent first: one line per producer, topic and error.
 
-    `ends_in_s` counts down to the earliest possible expiry. A budget is critical where the check
-    `retry_budget_left` fails, with the same policy. No JVM is started. The exit code is
-    0 only where the question could be answered: 2 where the lake has no client logs or metrics,
-    or `acktrail run` has not read them yet.
+    `ends_in_s` counts down to the earliest possible expiry of the first batch. A line is critical
+    where the check `retry_budget_left` fails, with the same policy. No JVM is started.
+
+    The exit code is 0 only where the question could be answered: 2 where the lake has no client
+    logs or metrics, or `acktrail run` has not read them yet.
 
     Example:
 
     \b
         acktrail budgets --lake ./lake
+        acktrail budgets --lake ./lake --batches
         acktrail budgets --lake ./lake --as-of 2026-01-31T12:00Z --all --format json
         acktrail budgets --lake ./lake --fleet
     """
@@ -82,6 +98,7 @@ def command(
         require_retry_evidence,
     )
     from acktrail.policy import read_policy
+    from acktrail.retries.producer_budgets import OVER, by_producer
     from acktrail.terminal.fleet_lines import write_fleet
 
     named = policy or loaded.settings.alerts.policy
@@ -98,21 +115,35 @@ def command(
     if fleet:
         write_fleet(read_fronts(lake, found, as_of), as_of, output)
         return
-    _print(found, as_of, everything, output)
-
-
-def _print(found: Sequence[Burning], as_of: datetime, everything: bool, output: str) -> None:
-    from acktrail.retries.state import BudgetState, urgency
-
-    over = {BudgetState.RECOVERED, BudgetState.RESTARTED, BudgetState.ENDED_UNKNOWN}
-    listed = sorted(found, key=lambda b: urgency(b.budget, as_of, b.thresholds))
-    if not everything:
-        listed = [b for b in listed if b.state(as_of) not in over]
+    listed = found if everything else [b for b in found if b.state(as_of) not in OVER]
     if output == "text" and not listed:
         click.echo("No producer is close to exhausting its retries.")
-        return
-    columns = _TEXT if output == "text" else _FULL
-    write_rows([_row(b, as_of) for b in listed], columns, output)
+    elif batches:
+        _write_batches(listed, as_of, output)
+    else:
+        _write_summary(by_producer(listed, as_of), as_of, output)
+
+
+def _write_summary(listed: Sequence[ProducerBudgets], as_of: datetime, output: str) -> None:
+    rows = [
+        {
+            **asdict(one),
+            "state": one.state.value,
+            "ends_in_s": seconds_until(one.exhausts_at_earliest, as_of),
+        }
+        for one in listed
+    ]
+    several = len({one.cluster for one in listed}) > 1
+    brief = ("cluster", *_SUMMARY) if several else _SUMMARY
+    write_rows(rows, brief if output == "text" else _FULL_SUMMARY, output)
+
+
+def _write_batches(listed: Sequence[Burning], as_of: datetime, output: str) -> None:
+    from acktrail.retries.state import urgency
+
+    ordered = sorted(listed, key=lambda b: urgency(b.budget, as_of, b.thresholds))
+    columns = _BATCHES if output == "text" else _FULL_BATCHES
+    write_rows([_row(b, as_of) for b in ordered], columns, output)
 
 
 def _row(one: Burning, as_of: datetime) -> dict[str, Any]:

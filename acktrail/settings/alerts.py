@@ -28,6 +28,7 @@ class AlertSettings(BaseModel):
     alertmanager_token: SecretStr | None = None
     """Sent as a bearer token; never printed."""
     webhook_url: Address | None = None
+    """Every alert is posted here as JSON."""
     webhook_secret: SecretStr | None = None
     """Signs the webhook's body (HMAC-SHA256); never printed."""
     slack_token: _Secret | None = None
@@ -37,11 +38,13 @@ class AlertSettings(BaseModel):
     slack_by_owner: dict[str, str] = Field(default_factory=dict)
     """Owner to channel."""
     slack_url: Address = "https://slack.com/api"
+    """Address of the Slack API."""
     teams_url: _Secret | None = None
     """Address of a workflow's webhook; whoever has it may post, so it is never printed."""
     pagerduty_key: _Secret | None = None
     """Integration key of the Events API v2; never printed."""
     pagerduty_url: Address = "https://events.pagerduty.com/v2/enqueue"
+    """Address of the Events API v2."""
     digest_s: Number = Field(default=86_400.0, gt=0)
     """How often Slack and Teams are told of tickets."""
     timeout_s: Number = Field(default=10.0, gt=0)

@@ -26,6 +26,7 @@ class LakeSettings(Strict):
     """Where the tables are."""
 
     uri: Text | None = None
+    """A directory, or s3://bucket/prefix."""
     storage_options: dict[str, SecretStr] = Field(default_factory=dict)
     """How the object store is reached, docs/stores.md; never printed."""
     storage_option_files: dict[str, Text] = Field(default_factory=dict)
@@ -36,6 +37,7 @@ class KafkaSettings(Strict):
     """How to reach the cluster. *client* is passed through to librdkafka."""
 
     bootstrap_servers: Servers | None = None
+    """host:port,host:port of some brokers."""
     client: dict[str, str] = Field(default_factory=dict)
     """For example {"security.protocol" = "SASL_SSL", "sasl.username" = "audit"}."""
     secrets: dict[str, SecretStr] = Field(default_factory=dict)
@@ -48,7 +50,9 @@ class AgentSettings(Strict):
     """The ingest loop."""
 
     flush_s: Number = Field(default=30.0, gt=0)
+    """Rows wait at most this long for a commit."""
     flush_mb: Number = Field(default=64.0, gt=0)
+    """Rows of this size are committed at once."""
     metrics_address: HostPort | None = None
     """host:port for the agent's own /metrics; none if not set."""
 
@@ -69,10 +73,16 @@ class AliasRule(Strict):
     """
 
     field: str = Field(min_length=1)
+    """What it looks at: `client_id`, `host` or `source`; `path` (logs), `instance` or a label
+    (metrics), `session` (audits)."""
     match: str
+    """A regular expression over the value of the field."""
     host: str | None = None
+    r"""The host; \1 is the first group of `match`."""
     client_id: str | None = None
+    """The client id."""
     broker: Annotated[str | None, BeforeValidator(_text_of_number)] = None
+    """The id of the broker; empty for none."""
 
     @model_validator(mode="after")
     def _can_be_followed(self) -> AliasRule:
@@ -100,6 +110,7 @@ class Settings(Strict):
     """Everything a user can set, from one TOML file and ACKTRAIL_* variables."""
 
     cluster: Text = "default"
+    """Name of the Kafka cluster in every row and alert."""
     lake: LakeSettings = LakeSettings()
     kafka: KafkaSettings = KafkaSettings()
     agent: AgentSettings = AgentSettings()

@@ -16,6 +16,7 @@ class _Source(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9._-]+$")
+    """Unique, and never changed: the lake keeps the position of a source under its name."""
     cluster: Text | None = None
     """Overrides the top-level cluster for what this source says."""
 
@@ -25,6 +26,7 @@ class LogFilesSource(_Source):
 
     kind: Literal["log_files"]
     paths: tuple[PathGlob, ...] = Field(min_length=1)
+    """Absolute paths; * and ? match within a name, ** any directories."""
     host: Text | None = None
     """Host named in the rows; the machine's own name where not set."""
     zone: Zone = "UTC"
@@ -42,6 +44,7 @@ class LogTopicSource(_Source):
 
     kind: Literal["log_topic"]
     topics: tuple[TopicName, ...] = Field(min_length=1)
+    """The topics that the shipper writes to."""
     shape: Literal["filebeat", "vector", "fluent_bit"]
     """Whose JSON it is."""
     zone: Zone = "UTC"
@@ -49,6 +52,7 @@ class LogTopicSource(_Source):
     idle_s: Number = Field(default=5.0, ge=0)
     """A record is taken as whole when its file has sent nothing for this long."""
     timeout_s: Number = Field(default=15.0, gt=0)
+    """How long a broker may take to answer."""
 
 
 class AuditTopicSource(_Source):
@@ -56,26 +60,35 @@ class AuditTopicSource(_Source):
 
     kind: Literal["audit_topic"]
     topics: tuple[TopicName, ...] = ("acktrail-reports",)
+    """The topics that audited clients report to."""
     cluster_names: dict[str, Text] = Field(default_factory=dict)
     """Kafka's id of a cluster to its name here, where reports about other clusters come to the
     topic. Reports about the topic's own cluster need none."""
     timeout_s: Number = Field(default=15.0, gt=0)
+    """How long a broker may take to answer."""
 
 
 class _Http(_Source):
     """What every source asked over HTTP can be given. TLS is verified unless told otherwise."""
 
     bearer_token: SecretStr | None = None
+    """Sent with every request."""
     bearer_token_file: Text | None = None
     """Read again for every request, so that a rotated token is used."""
     username: Text | None = None
+    """For basic authentication."""
     password: SecretStr | None = None
+    """For basic authentication."""
     ca_file: Text | None = None
     """Certificates that may sign the server's; the system's where not set."""
     cert_file: Text | None = None
+    """Certificate of this client, where the server asks for one."""
     key_file: Text | None = None
+    """Private key of that certificate."""
     verify_tls: bool = True
+    """Whether the certificate of the server has to be valid."""
     timeout_s: Number = Field(default=30.0, gt=0)
+    """How long a request may take."""
     metrics: tuple[str, ...] = METRICS
     """Canonical names of what to read, e.g. record-error-total; all we know where not set."""
 
@@ -106,6 +119,7 @@ class PrometheusSource(_Http):
 
     kind: Literal["prometheus"]
     url: Address
+    """For example http://prometheus:9090."""
     match: dict[str, str] = Field(default_factory=dict)
     """Labels every series must have, e.g. {env = "prod"}; values are taken literally."""
 
@@ -118,6 +132,7 @@ class PrometheusSource(_Http):
         return match
 
     interval_s: Number = Field(default=30.0, gt=0)
+    """How often it is asked."""
     late_s: Number = Field(default=30.0, ge=0)
     """How long samples may take to arrive; nothing younger is read."""
     window_s: Number = Field(default=3600.0, gt=0)
@@ -138,7 +153,9 @@ class ScrapeSource(_Http):
     format: Literal["text", "jolokia"] = "text"
     """`text`: the exposition of a JMX exporter or Micrometer. `jolokia`: its read requests."""
     timeout_s: Number = Field(default=10.0, gt=0)
+    """How long a request may take."""
     interval_s: Number = Field(default=15.0, gt=0)
+    """How often each target is asked."""
 
 
 class VerifiableSource(_Source):
@@ -146,6 +163,7 @@ class VerifiableSource(_Source):
 
     kind: Literal["verifiable"]
     paths: tuple[PathGlob, ...] = Field(min_length=1)
+    """Absolute paths of the files, with * and ?."""
     group: str = ""
     """Consumer group of the consumers' files: their lines do not name it."""
     session_settings: dict[str, str] = Field(default_factory=dict)
@@ -157,6 +175,7 @@ class LogScanSource(_Source):
 
     kind: Literal["log_scan"]
     topics: tuple[TopicName, ...] = Field(min_length=1)
+    """The audited topics."""
     mode: Literal["whole", "suspicion"] = "suspicion"
     """`whole`: every record once. `suspicion`: the offset ranges around ids that were acked
     and that nobody has seen in the log."""
@@ -165,6 +184,7 @@ class LogScanSource(_Source):
     margin: Count = Field(default=100, ge=0)
     """In suspicion mode: records read on both sides of a suspected range."""
     interval_s: Number = Field(default=30.0, gt=0)
+    """How often it looks for what is to be read."""
     max_records: Count = Field(default=50_000, gt=0)
     """Most records of one partition in one batch."""
 
@@ -178,7 +198,9 @@ class ClusterStateSource(_Source):
     groups: tuple[Text, ...] = ()
     """Consumer groups; all where empty."""
     interval_s: Number = Field(default=30.0, gt=0)
+    """How often the brokers are asked."""
     timeout_s: Number = Field(default=15.0, gt=0)
+    """How long a broker may take to answer."""
 
 
 SourceSettings = Annotated[

@@ -81,6 +81,7 @@ class SparkSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     master: SparkMaster = "local[*]"
+    """local[*], spark://host:7077, yarn or k8s://...."""
     driver_host: Host | None = None
     """The address of this host that executors on other hosts connect to. Not set: Spark's choice,
     the address of this host's name."""
@@ -93,8 +94,11 @@ class SparkSettings(BaseModel):
     executors: Count | None = Field(default=None, gt=0)
     """How many executors. Not set: as many as the cluster gives."""
     executor_cores: Count | None = Field(default=None, gt=0)
+    """Cores of each executor. Not set: Spark's choice."""
     executor_memory: Memory | None = None
+    """Memory of each executor, e.g. 4g. Not set: Spark's choice."""
     driver_memory: Memory | None = None
+    """Memory of the driver, e.g. 4g. Not set: 2g for a small run, 4g for a long one."""
     environment: Archive | None = None
     """The archive that `acktrail pack` made: a path of this host, or a URI that executors can read.
     Not set: executors have this very Python environment at the same path."""

@@ -9,9 +9,9 @@ import pandas as pd
 
 from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome
+from acktrail.retries.remedy import LACKS_REPLICAS
 from expectations.domain.brokers import BrokerExpectation
 from expectations.domain.expectation import instant, keys_of, number, texts
-from expectations.domain.retries import LACKS_REPLICAS
 from expectations.stretches import Stretch, stretches
 
 _KEY = ("instance", "metric", "topic", "at")

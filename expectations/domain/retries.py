@@ -11,6 +11,7 @@ import pandas as pd
 
 from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome
+from acktrail.retries.remedy import LACKS_REPLICAS, remedy
 from acktrail.retries.state import DEFAULTS, RUNNING_OUT, BudgetState, Thresholds, state_of
 from expectations.domain.expectation import (
     DomainExpectation,
@@ -24,8 +25,6 @@ _DECIDES = (
     *("opened_at", "quiet_at", "attempts_left", "delivery_timeout_ms", "exhausts_at_earliest"),
     *("exhausts_at_latest", "exhausted_by", "ended_at", "ended_by"),
 )
-LACKS_REPLICAS = "NOT_ENOUGH_REPLICAS"
-"""How the errors begin by which a leader reports that other brokers are missing."""
 _KEY = ("cluster", "host", "client_id", "topic", "partition", "opened_at", "chain")
 
 
@@ -88,7 +87,7 @@ class ExpectRetryBudgetLeft(DomainExpectation):
             ),
             what=f"{who} {verb} {batches} {where} ({error})",
             past=f"{who} retried {batches} {where} ({error})",
-            fix=_fix(error),
+            fix=remedy(error),
         )
 
     def _left(self, chains: pd.DataFrame) -> str:
@@ -111,18 +110,6 @@ def _behind(error: str, chains: pd.DataFrame) -> tuple[str, ...]:
     if error.startswith(LACKS_REPLICAS):
         return ()
     return tuple(str(n) for n in sorted({int(n) for n in chains["node"].dropna()}))
-
-
-def _fix(error: str) -> str:
-    if error.startswith(LACKS_REPLICAS):
-        return (
-            "Bring the missing replicas back, or lower min.insync.replicas of the topic and accept "
-            "the risk. Do not restart the producers: that drops what they hold."
-        )
-    return (
-        "Look at the broker that leads the partitions: is it up and reachable? Do not restart the "
-        "producers: that drops what they hold."
-    )
 
 
 def _stake(chains: pd.DataFrame) -> str:

@@ -16,6 +16,7 @@ import pytest
 from acktrail import errors
 from acktrail.cli import COMMANDS, main
 from acktrail.contracts import TABLES, Table, tables_page
+from acktrail.settings import page as settings_page
 from pipelines.registry import JOBS
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,11 @@ def test_units_are_in_the_names(table: Table) -> None:
 
 def test_the_page_of_tables_is_fresh() -> None:
     assert (ROOT / "docs/tables.md").read_text() == tables_page.page(), "run `make docs`"
+
+
+def test_the_page_of_settings_is_fresh_and_says_what_every_key_means() -> None:
+    assert (ROOT / "docs/settings.md").read_text() == settings_page.page(), "run `make docs`"
+    assert not settings_page.undocumented()
 
 
 def _commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -85,7 +85,7 @@ def said(lake: Lake, *words: str) -> str:
 
 
 def test_the_most_urgent_is_on_top_and_what_is_over_is_not_shown(lake: Lake) -> None:
-    found = [json.loads(text) for text in said(lake, "--format", "json").splitlines()]
+    found = [json.loads(text) for text in said(lake, "--batches", "--format", "json").splitlines()]
     assert [(r["state"], r["client_id"], r["ends_in_s"]) for r in found] == [
         ("critical", "batch", 0),
         ("critical", "pay-1", 70),
@@ -100,9 +100,21 @@ def test_all_shows_what_is_over_too(lake: Lake) -> None:
 
 
 def test_text_says_what_is_not_known(lake: Lake) -> None:
-    text = said(lake)
+    text = said(lake, "--batches")
     assert "delivery.timeout.ms is not known" in text
     assert text.splitlines()[1].startswith("critical  0")
+
+
+def test_one_line_per_producer_topic_and_error(lake: Lake) -> None:
+    lines = [" ".join(line.split()) for line in said(lake).splitlines()]
+    assert [line.split(" Bring ")[0].split(" Look ")[0] for line in lines] == [
+        "state ends_in_s client_id host topic error batches records_at_stake what_to_do",
+        "critical 0 batch app1 orders NOT_ENOUGH_REPLICAS 1",
+        "critical 70 pay-1 app1 orders NOT_ENOUGH_REPLICAS 1",
+        "critical 70 pay-2 app1 orders NOT_ENOUGH_REPLICAS 1",
+        "unknown web app1 orders NOT_ENOUGH_REPLICAS 1",
+    ]
+    assert "Do not restart the producers" in lines[1]
 
 
 def test_the_fleet_in_one_sentence(lake: Lake) -> None:

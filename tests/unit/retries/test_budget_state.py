@@ -150,7 +150,7 @@ def test_the_two_commands_agree_on_a_lake(tmp_path_factory, found, raw, as_of) -
     file.write_text(json.dumps(raw).replace("Infinity", ".inf"))
     listed = [record(c, b) for c, b in numbered(found)]
     write_deltalake(lake.path(RETRY_BUDGETS), rows(RETRY_BUDGETS, listed))
-    words = ["budgets", "--lake", lake.uri, "--as-of", as_of.isoformat(), "--all"]
+    words = ["budgets", "--lake", lake.uri, "--as-of", as_of.isoformat(), "--all", "--batches"]
     done = CliRunner().invoke(
         main, [*words, "--format", "json", "--set", f"alerts.policy={file}"], catch_exceptions=False
     )

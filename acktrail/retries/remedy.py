@@ -1,0 +1,19 @@
+"""What a person can do about retries, by the error that burns the budget."""
+
+from __future__ import annotations
+
+LACKS_REPLICAS = "NOT_ENOUGH_REPLICAS"
+"""How the errors begin by which a leader reports that other brokers are missing."""
+
+
+def remedy(error: str | None) -> str:
+    """What to do while batches that end with *error* can still be saved."""
+    if (error or "").startswith(LACKS_REPLICAS):
+        return (
+            "Bring the missing replicas back, or lower min.insync.replicas of the topic and accept "
+            "the risk. Do not restart the producers: that drops what they hold."
+        )
+    return (
+        "Look at the broker that leads the partitions: is it up and reachable? Do not restart the "
+        "producers: that drops what they hold."
+    )
