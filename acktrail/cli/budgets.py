@@ -18,7 +18,7 @@ from acktrail.terminal.options import (
     lake_to_ask,
     settings_options,
 )
-from acktrail.terminal.output import seconds_until, write_rows
+from acktrail.terminal.output import seconds_until, write_line, write_rows
 
 if TYPE_CHECKING:
     from acktrail.retries.fleet import Burning
@@ -29,7 +29,7 @@ _BATCHES = (
 )
 _SUMMARY = (
     *("state", "ends_in_s", "client_id", "host", "topic", "error", "batches"),
-    *("records_at_stake", "what_to_do"),
+    "records_at_stake",
 )
 _FULL_SUMMARY = (
     *("state", "ends_in_s", "cluster", "host", "client_id", "topic", "error", "batches"),
@@ -133,9 +133,22 @@ def _write_summary(listed: Sequence[ProducerBudgets], as_of: datetime, output: s
         }
         for one in listed
     ]
+    if output != "text":
+        write_rows(rows, _FULL_SUMMARY, output)
+        return
     several = len({one.cluster for one in listed}) > 1
-    brief = ("cluster", *_SUMMARY) if several else _SUMMARY
-    write_rows(rows, brief if output == "text" else _FULL_SUMMARY, output)
+    shown = [{**row, "error": row["error"] or "no answer"} for row in rows]
+    write_rows(shown, ("cluster", *_SUMMARY) if several else _SUMMARY)
+    click.echo("\nWhat to do:")
+    for advice in dict.fromkeys(one.what_to_do for one in listed):
+        about = dict.fromkeys(_about(one) for one in listed if one.what_to_do == advice)
+        write_line("- ", f"{', '.join(about)}: {advice}")
+
+
+def _about(one: ProducerBudgets) -> str:
+    from acktrail.retries.fleet import BURNING
+
+    return (one.error or "no answer") if one.state in BURNING else one.state.value
 
 
 def _write_batches(listed: Sequence[Burning], as_of: datetime, output: str) -> None:

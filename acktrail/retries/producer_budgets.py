@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from acktrail.retries.fleet import Burning
+from acktrail.retries.fleet import BURNING, Burning
 from acktrail.retries.remedy import remedy
 from acktrail.retries.state import BudgetState, urgency
 
@@ -74,7 +74,7 @@ def _together(members: Sequence[Burning], as_of: datetime) -> ProducerBudgets:
         exhausts_at_earliest=min(
             (b.exhausts_at_earliest for b in budgets if b.exhausts_at_earliest), default=None
         ),
-        what_to_do=_AFTERWARDS.get(state) or remedy(first.budget.error),
+        what_to_do=(remedy(first.budget.error) if state in BURNING else _AFTERWARDS[state]),
     )
 
 

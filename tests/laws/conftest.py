@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from acktrail.cli.demo import CLUSTER
 from acktrail.contracts.bronze import BRONZE
 from acktrail.lake import Lake
 from ingest.replay import replay
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Table]:
     """The bronze rows of the recorded incident."""
     lake = Lake(tmp_path_factory.mktemp("evidence"))
-    replay(INCIDENT, lake, "law")
+    replay(INCIDENT, lake, CLUSTER)
     return {table.name: lake.read(table) for table in BRONZE}
 
 
