@@ -42,10 +42,7 @@ _LONG = 60
 def page() -> str:
     """The whole page."""
     parts = [_HEAD, _section("Top level", Settings, _top_level())]
-    for name, field in Settings.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            parts.append(_section(f"`[{name}]`", kind))
+    parts += [_section(f"`[{name}]`", model) for name, model in _sections().items()]
     parts.append(_sources())
     parts.append(_section("`[[aliases]]`", AliasRule))
     return "\n".join(parts)
@@ -53,18 +50,16 @@ def page() -> str:
 
 def undocumented() -> list[str]:
     """The keys whose meaning is not written down."""
-    models = [Settings, AliasRule, *source_kinds()]
-    models += [
-        f.annotation
-        for f in Settings.model_fields.values()
-        if isinstance(f.annotation, type) and issubclass(f.annotation, BaseModel)
-    ]
-    return [
-        f"{model.__name__}.{key}"
-        for model in models
-        for key in (_top_level() if model is Settings else model.model_fields)
-        if key != "kind" and key not in _meanings(model)
-    ]
+    models: list[type[BaseModel]] = [AliasRule, *source_kinds(), *_sections().values()]
+    listed: list[tuple[type[BaseModel], str]] = [(Settings, key) for key in _top_level()]
+    listed += [(model, key) for model in models for key in model.model_fields if key != "kind"]
+    return [f"{model.__name__}.{key}" for model, key in listed if key not in _meanings(model)]
+
+
+def _sections() -> dict[str, type[BaseModel]]:
+    """The sections of the file with a model of their own."""
+    kinds = {name: field.annotation for name, field in Settings.model_fields.items()}
+    return {n: k for n, k in kinds.items() if isinstance(k, type) and issubclass(k, BaseModel)}
 
 
 def source_kinds() -> tuple[type[BaseModel], ...]:
@@ -75,13 +70,8 @@ def source_kinds() -> tuple[type[BaseModel], ...]:
 
 def _top_level() -> list[str]:
     """Keys of the settings that are not a section with a table of its own."""
-    sections = {"sources", "aliases"}
-    return [
-        name
-        for name, field in Settings.model_fields.items()
-        if name not in sections
-        and not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel))
-    ]
+    sections = {"sources", "aliases", *_sections()}
+    return [name for name in Settings.model_fields if name not in sections]
 
 
 def _sources() -> str:
