@@ -10,7 +10,8 @@ import multiprocessing
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,19 @@ Make = Callable[[dict[str, Any]], Any]
 
 def run() -> list[dict[str, Any]]:
     """One row for each shape of traffic, and figures without a peer."""
+    with mock_brokers() as servers:
+        return [*_produce(servers), _consume(servers), *_at_a_rate(servers)]
+
+
+@contextmanager
+def mock_brokers() -> Iterator[str]:
+    """librdkafka's own broker in a process beside this one: where it is reached."""
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     broker = spawn.Process(target=_broker, args=(theirs,), daemon=True)
     broker.start()
-    servers = ours.recv()
     try:
-        return [*_produce(servers), _consume(servers), *_at_a_rate(servers)]
+        yield ours.recv()
     finally:
         broker.kill()
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from acktrail_client import Audit, AuditedConsumer, AuditedDeserializingConsumer, AuditedProducer
+from acktrail_client.given_records import note_ids, runs_of
 from acktrail_client.identity import header_prefix, pack_header
 from acktrail_client.processing import Progress
 from acktrail_client.read_offsets import MOST_PARTS, ReadOffsets
@@ -265,6 +266,40 @@ def test_never_past_what_is_still_to_process(steps):
         if under_way:
             assert progress.next is not None
             assert progress.next <= min(under_way)
+
+
+PLACES = st.tuples(st.sampled_from([("a", 0), ("a", 1), ("b", 0)]), st.integers(1, 2))
+
+
+@given(st.lists(PLACES, min_size=1, max_size=60), st.data())
+def test_records_looked_at_together_are_noted_as_one_by_one(steps, data):
+    """Runs of offsets without a gap, and every id at its offset, in whatever order they came."""
+    places, offsets, headers, wanted, after = [], [], [], {}, Counter()
+    for place, step in steps:
+        after[place] += step
+        seq = data.draw(st.none() | st.integers(0, 2**16))
+        session = data.draw(st.sampled_from(["01" * 16, "02" * 16]))
+        places.append(place)
+        offsets.append(after[place])
+        own = [] if seq is None else [("acktrail", pack_header(header_prefix(session), seq, 1))]
+        more = [("trace", b"x")] if data.draw(st.booleans()) else []
+        headers.append([*own, *more] or None)
+        if seq is not None:
+            key = (place, bytes.fromhex(session), seq >> 15)
+            wanted.setdefault(key, []).append((seq & 32767, after[place]))
+    found: dict = {}
+    covered = []
+    for place, first, end in runs_of(places, offsets):
+        assert set(places[first:end]) == {place}
+        assert offsets[first:end] == list(range(offsets[first], offsets[first] + end - first))
+        covered += range(first, end)
+        note_ids(found.setdefault(place, {}), headers[first:end], offsets[first:end])
+    assert covered == list(range(len(steps)))
+    assert {
+        (place, *key): list(zip(seen.ids, seen.offsets, strict=True))
+        for place, of in found.items()
+        for key, seen in of.items()
+    } == wanted
 
 
 @given(st.lists(st.integers(1, 3), max_size=120), st.integers(1, 9))

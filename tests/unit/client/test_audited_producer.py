@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from acktrail_client import (
@@ -15,12 +16,14 @@ from acktrail_client import (
     AuditedProducer,
     AuditedSerializingProducer,
 )
+from acktrail_client.sent_ids import ONE_MORE
 from confluent_kafka import KafkaError, KafkaException, Producer, SerializingProducer
 from confluent_kafka.serialization import SerializationError, StringSerializer
 
 from acktrail.audit.block import newest_parts
 from acktrail.audit.wire import decode_header, decode_runs, own_header
 from acktrail.contracts.vocabulary import Tier
+from tests.unit.client.conftest import wait_for
 
 
 def ids_at(reports, tier: Tier, topic: str = "orders") -> Counter[int]:
@@ -145,6 +148,42 @@ def test_a_full_queue_burns_no_id(brokers, audit):
     assert ids_at(reports, Tier.SENT) == ids_at(reports, Tier.ACKED) == once(range(3_200))
     seqs = once(decode_header(own_header(m.headers())).seq for m in brokers.records("orders"))
     assert seqs == once(range(3_200))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_signal_gives_no_number_twice(brokers, audit, monkeypatch, when):
+    """A handler that raises as soon as a message was handed over, or a refusal just before."""
+    real, left = Producer.produce, [3]
+
+    def interrupted(self, *arguments):
+        left[0] -= 1
+        if left[0] == 0 and when == "before":
+            raise BufferError("full")
+        real(self, *arguments)
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("acktrail_client.producer._produce", interrupted)
+    producer = AuditedProducer(brokers.client, audit=audit)
+    for n in range(6):
+        with suppress(BufferError, KeyboardInterrupt):
+            producer.produce("orders", f"{n}")
+    producer.close()
+    seqs = once(decode_header(own_header(m.headers())).seq for m in brokers.records("orders"))
+    assert seqs == once(range(5 if when == "before" else 6))
+    assert ids_at(brokers.reports(), Tier.ACKED) == seqs
+
+
+def test_a_thread_that_keeps_its_turn_ends_the_audit_alone(brokers, audit, caplog):
+    producer = AuditedProducer(brokers.client, audit=audit)
+    producer.produce("orders", "0")
+    del producer._audit.topics["orders"].turn[ONE_MORE]
+    producer.produce("orders", "1")
+    assert producer.flush(60) == 0
+    assert len(brokers.records("orders")) == 2
+    assert wait_for(lambda: not producer._audit.on)
+    assert "a thread was stopped while it handed over a message" in caplog.text
+    producer.close()
 
 
 def test_purged_messages_are_not_said_to_be_absent(audit, brokers):

@@ -17,7 +17,8 @@ HEADER_LENGTH = 17 + _TAIL.size
 pack_header = _HEADER.pack
 
 HeaderValue = str | bytes | None
-Headers = dict[str, HeaderValue] | Sequence[tuple[str, HeaderValue]]
+Header = tuple[str, HeaderValue]
+Headers = dict[str, HeaderValue] | Sequence[Header]
 
 
 def new_session() -> str:
@@ -42,7 +43,7 @@ def read_header(value: object) -> tuple[str, int, int] | None:
     return value[1:17].hex(), seq, created_ms
 
 
-def with_header(headers: Headers, own: tuple[str, bytes]) -> list[tuple[str, HeaderValue]]:
+def with_header(headers: Headers, own: Header) -> list[Header]:
     """*headers*, which stay as they are, and *own*; of ids of earlier hops only the first."""
     pairs = headers.items() if isinstance(headers, dict) else headers
     kept, origin = [], True

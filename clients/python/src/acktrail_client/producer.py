@@ -9,15 +9,21 @@ from time import time_ns
 from types import MethodType
 from typing import Any
 
-from confluent_kafka import Producer, SerializingProducer
+from confluent_kafka import KafkaException, Producer, SerializingProducer
 
 from acktrail_client.audit import Audit
-from acktrail_client.identity import HEADER_NAME, Headers, pack_header, with_header
+from acktrail_client.identity import HEADER_NAME, Header, Headers, pack_header, with_header
 from acktrail_client.reporter import log
+from acktrail_client.sent_ids import ONE_MORE
 from acktrail_client.session import Session
 
 _STATISTICS_MS = 30_000
 _produce = Producer.produce
+REFUSED = (BufferError, KafkaException, TypeError, ValueError, OverflowError, NotImplementedError)
+"""What `produce()` raises: nothing was handed over, and the number is given to the next message.
+
+Anything else comes from a signal's handler, perhaps after the message was handed over.
+"""
 
 
 class AuditedProducer(Producer):
@@ -63,26 +69,30 @@ class AuditedProducer(Producer):
             if noted is None:
                 self._produce_plainly(topic, value, key, partition, user, timestamp, headers)
                 return
-        _, lock, ids, prefix = noted
-        with lock:
+        _, ids, prefix, turn = noted
+        try:
+            del turn[ONE_MORE]  # as `with lock`, at a sixth of its price
+        except IndexError:
+            if not ids.wait_for_turn():
+                self._produce_plainly(topic, value, key, partition, user, timestamp, headers)
+                return
+        try:
             seq = ids.next
             now_ms = time_ns() // 1_000_000
             if now_ms >= ids.minute_ends:
                 ids.note_minute(now_ms)
             note = ids.note if user is ids.user else ids.note_and_tell(user)
-            own = (HEADER_NAME, pack_header(prefix, seq, now_ms))
-            _produce(
-                self,
-                topic,
-                value,
-                key,
-                partition,
-                MethodType(note, seq),  # cheaper than a partial, and than a closure for each
-                None,
-                timestamp,
-                [own] if headers is None else with_header(headers, own),
-            )
-            ids.next = seq + 1
+            told = MethodType(note, seq)  # cheaper than a partial, and than a closure for each
+            own: Header = (HEADER_NAME, pack_header(prefix, seq, now_ms))
+            sent = [own] if headers is None else with_header(headers, own)
+            ids.next = seq + 1  # before: a signal may be raised as soon as it is handed over
+            _produce(self, topic, value, key, partition, told, None, timestamp, sent)
+        except REFUSED:
+            if ids.next == seq + 1:
+                ids.next = seq
+            raise
+        finally:
+            turn.append(None)
         if not seq & 1023 and self._audit is not None:
             self._audit.look_at_memory()
 
@@ -100,7 +110,7 @@ class AuditedProducer(Producer):
                 return None
             noted = self._topics.setdefault(topic, noted)
         if value is not None and len(value) > noted[0] and audit.is_too_big(value, key, headers):
-            noted[2].unaudited += 1
+            noted[1].unaudited += 1
             return None
         return noted
 

@@ -21,6 +21,8 @@ from acktrail_client.send_errors import tier_of_error
 Callback = Callable[..., Any]
 _Place = tuple[int | None, int, bool]
 """Partition, block, and whether offsets are known."""
+ONE_MORE = 4
+_TRIES, _NAPS, _NAP_S = 1_000, 200, 0.005
 _MINUTE_MS = 60_000
 _MINUTES = 30
 _ONES = b"\x01" * BLOCK_IDS
@@ -53,7 +55,13 @@ class SentIds:
     def __init__(self, topic: str, *, unacked: bool, only_errors: bool) -> None:
         self.topic = topic
         self.next = 0
-        """The number of the next message; given under the producer's lock."""
+        """The number of the next message; given by whoever has the turn."""
+        self.turn = [None] * (ONE_MORE + 1)
+        """Whoever deletes its last entry has the turn to hand over a message, and puts it back.
+
+        `del` is one step: neither another thread nor a signal comes between it and the `try` that
+        follows. The other entries are there so that the list never gives its memory back.
+        """
         self.minute_ends = 0
         """From this millisecond on, the next minute's first number is to be noted."""
         self.minutes: list[int] = []
@@ -78,7 +86,7 @@ class SentIds:
         self.user: Callback | None = None
         self.note = _settler(self, None, only_errors)
         """What is called for a number that was answered, with the error and the message; it calls
-        *user*, the application's own callback. Both change under the producer's lock alone."""
+        *user*, the application's own callback. Both are changed by whoever has the turn."""
 
     def note_and_tell(self, user: Callback | None) -> Callback:
         """As *note*, with another callback of the application; its next message has it, too."""
@@ -86,6 +94,23 @@ class SentIds:
             return self.note
         self.user, self.note = user, _settler(self, user, self._only_errors)
         return self.note
+
+    def wait_for_turn(self) -> bool:
+        """Wait while another thread hands over a message; False where it never ends doing so.
+
+        A thread that was stopped between two steps keeps its turn: then the audit ends, and the
+        application goes on.
+        """
+        for attempt in range(_TRIES + _NAPS):  # counted, not timed: a process may be stopped
+            time.sleep(0 if attempt < _TRIES else _NAP_S)
+            try:
+                del self.turn[ONE_MORE]
+            except IndexError:
+                continue
+            return True
+        self.broken = RuntimeError("a thread was stopped while it handed over a message")
+        self.unaudited += 1
+        return False
 
     def note_minute(self, now_ms: int) -> None:
         """Remember which number was the first of this minute."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,7 +36,6 @@ class Session:
         self.reporter = secrets.token_hex(16)
         self._part = 0
         self.on = True
-        self.lock = threading.Lock()
         self.topics: dict[str, SentIds] = {}
         self.noted: dict[str, tuple[Any, ...]] = {}
         """By topic, what the producer needs for each message; empty once the audit is off."""
@@ -78,7 +76,7 @@ class Session:
             return None
         made = SentIds(name, unacked=self._unacked, only_errors=self._only_errors)
         ids = self.topics.setdefault(name, made)
-        return (self.big, self.lock, ids, header_prefix(self.key))
+        return (self.big, ids, header_prefix(self.key), ids.turn)
 
     def is_too_big(self, value: Any, key: Any, headers: Headers | None) -> bool:
         """Whether a header more could make the message too large for the client."""
@@ -99,19 +97,17 @@ class Session:
 
     def transaction_began(self) -> None:
         """Numbers from here on are part of a transaction."""
-        with self.lock:
-            self._began = {name: ids.next for name, ids in self.topics.items()}
+        self._began = {name: ids.next for name, ids in list(self.topics.items())}
 
     def transaction_ended(self, tier: str) -> None:
         """The numbers since it began are `committed` or `aborted`."""
-        with self.lock:
-            began, self._began = self._began, None
-            if began is None:
-                return
-            for name, ids in self.topics.items():
-                first = began.get(name, 0)
-                if ids.next > first:
-                    ids.ended.append((tier, first, ids.next - 1))
+        began, self._began = self._began, None
+        if began is None:
+            return
+        for name, ids in list(self.topics.items()):
+            first = began.get(name, 0)
+            if ids.next > first:
+                ids.ended.append((tier, first, ids.next - 1))
 
     def hear_statistics(self, text: str) -> None:
         """librdkafka's statistics: retries and latencies for the next heartbeat."""
