@@ -89,10 +89,17 @@ def _one_by_one(producer: Producer, wanted: Mapping[str, Any]) -> int:
     handed_over = 0
     began = time.monotonic()
     while handed_over < wanted["messages"] and not _stopping:
-        if not _hand_over(producer, wanted, handed_over):
-            continue
-        handed_over += 1
-        _pace(producer, began, handed_over, wanted["per_second"])
+        try:
+            if not _hand_over(producer, wanted, handed_over):
+                continue
+            handed_over += 1
+            _pace(producer, began, handed_over, wanted["per_second"])
+        except (KafkaException, SystemError) as error:
+            problem = _fatal(error)
+            if problem is None:
+                raise
+            say("producer_fatal", error=problem.name(), message=problem.str())
+            break
     return handed_over
 
 

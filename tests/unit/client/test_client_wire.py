@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from types import SimpleNamespace
 
+import pytest
 from acktrail_client import identity, run_lists, send_errors
 from acktrail_client.rows import encode_message
 from acktrail_client.sent_ids import SentIds
@@ -130,6 +131,32 @@ def test_every_id_is_reported_once_with_its_outcome(messages, begins):
     assert sum(ids.outcomes.values()) == len(told)
     left = [seq for seq in ids.left_open() if seq >= begins]
     assert left == sorted(sent - set(told))
+
+
+@pytest.mark.parametrize("has_callback", [True, False])
+def test_an_error_that_is_thrown_into_a_callback_goes_on_to_the_application(has_callback):
+    """As confluent-kafka does with a fatal error: the first call in a callback fails with it."""
+    fatal, heard = RuntimeError("fenced"), []
+
+    def partition():
+        if not heard:
+            heard.append("partition")
+            raise SystemError("returned a result with an exception set") from fatal
+        return 1
+
+    def users(*_: object) -> None:
+        heard.append("user")
+
+    ids = SentIds("t", unacked=False, only_errors=False)
+    ids.next = 1
+    note = ids.note_and_tell(users) if has_callback else ids.note
+    with pytest.raises((SystemError, RuntimeError)) as thrown:
+        note(0, None, SimpleNamespace(partition=partition, offset=lambda: 7))
+    assert heard == (["partition", "user"] if has_callback else ["partition"])
+    assert thrown.value.__cause__ is fatal if has_callback else thrown.value is fatal
+    assert ids.broken is None
+    (row,) = (row for row in ids.take(1) if row["tier"] == "acked")
+    assert row["first_offset"] == 7
 
 
 def test_a_report_is_text_that_names_the_version():

@@ -277,14 +277,35 @@ def _settler(ids: SentIds, user: Callback | None, only_errors: bool) -> Callback
         ids.errors += 1
         told((seq, -1 if place is None else place, error.name()))
 
+    def noted(seq: int, error: Any, message: Any) -> None:
+        if error is None:
+            acked((seq, message.partition(), message.offset()))
+        else:
+            failed(seq, error, message)
+
+    def thrown_in(seq: int, error: Any, message: Any, thrown: Exception) -> None:
+        """Note it all the same, where confluent-kafka has thrown an error of its own in here.
+
+        A fatal error is raised by `poll()` or `flush()`; until then, callbacks run with the error
+        set, and whatever they call first fails with it. It is the application's to hear of.
+        """
+        try:
+            noted(seq, error, message)
+        except Exception as broken:
+            ids.broken = broken
+        if not isinstance(thrown, SystemError) and ids.broken is None:
+            ids.broken = thrown
+
     def note(seq: int, error: Any, message: Any) -> None:
         try:
             if error is None:
                 acked((seq, message.partition(), message.offset()))
             else:
                 failed(seq, error, message)
-        except Exception as broken:
-            ids.broken = broken
+        except Exception as thrown:
+            thrown_in(seq, error, message, thrown)
+            if isinstance(thrown, SystemError):
+                raise thrown.__cause__ or thrown from None
 
     def note_and_tell(seq: int, error: Any, message: Any) -> None:
         try:
@@ -292,8 +313,12 @@ def _settler(ids: SentIds, user: Callback | None, only_errors: bool) -> Callback
                 acked((seq, message.partition(), message.offset()))
             else:
                 failed(seq, error, message)
-        except Exception as broken:
-            ids.broken = broken
+        except Exception as thrown:
+            thrown_in(seq, error, message, thrown)
+            if isinstance(thrown, SystemError):
+                if error is not None or not only_errors:
+                    user(error, message)  # type: ignore[misc]
+                raise
         user(error, message)  # type: ignore[misc]
 
     def note_and_tell_errors(seq: int, error: Any, message: Any) -> None:
