@@ -1,9 +1,9 @@
-"""A window of time, half open, in UTC; and instants as people write them."""
+"""A window of time, half open, in UTC; instants as people, partitions and reports have them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from acktrail.errors import UsageError
 
@@ -31,6 +31,7 @@ class Window:
         return self.start <= moment < self.end
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXAMPLE = "2026-01-31T00:00Z/2026-02-01T00:00Z"
 
 
@@ -53,3 +54,13 @@ def hour_of(moment: datetime) -> str:
 def day_of(moment: datetime) -> str:
     """The UTC day of *moment* as partitions spell it, e.g. 2026-01-31."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
+
+
+def epoch_ms(moment: datetime) -> int:
+    """*moment* in whole milliseconds since 1970."""
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def from_epoch_ms(ms: int) -> datetime:
+    """The moment *ms* milliseconds after the beginning of 1970."""
+    return _EPOCH + timedelta(milliseconds=ms)

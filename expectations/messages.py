@@ -67,7 +67,7 @@ class Told:
 
 
 def gist_of(alert: Alert) -> str:
-    """What a person is told again for: another sign, topic, broker, loss or acknowledgement."""
+    """What a message is sent again for: another sign, topic, broker, loss or acknowledgement."""
     alive = sorted({(s.state, s.topic, *s.brokers) for s in alert.symptoms if not s.over})
     text = json.dumps([alert.status, alive, alert.lost, alert.acknowledged_by])
     return hashlib.sha256(text.encode()).hexdigest()[:12]

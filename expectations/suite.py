@@ -52,7 +52,7 @@ class Check:
 
 
 View = Callable[["Lake", Question], "pd.DataFrame | None"]
-"""Reads what a suite looks at; None where the table was never written."""
+"""Reads what a suite looks at; None where the table does not exist."""
 
 
 @dataclass(frozen=True)
@@ -79,5 +79,5 @@ def fail(expectation: Any, sentence: str) -> Check:
 
 
 def warn(expectation: Any, sentence: str) -> Check:
-    """A check whose failure is told, and can wait for the morning."""
+    """A check whose failure makes a ticket: it can wait for the morning."""
     return Check(expectation, Grade.WARN, sentence)

@@ -1,6 +1,6 @@
 """Validate every suite on a lake: read its table, run Great Expectations, collect findings.
 
-Time is an argument. A table that was never written, a known gap in the evidence behind it, and a
+Time is an argument. A table that does not exist yet, a known gap in the evidence behind it, and a
 check that raises an error are undecided, never a pass. One such check never stops the others.
 """
 
@@ -266,7 +266,7 @@ def _described(result: Any) -> str:
 
 
 def _absent(suite: Suite, asked: Asked) -> Finding:
-    """Why the checks on a table that was never written are undecided."""
+    """Why the checks on a table that does not exist yet are undecided."""
     because = f"Table {suite.table.name} does not exist yet. Run `acktrail run`."
     if suite.needs == "evidence":
         because = "Nothing was collected yet. Start the agents, then run `acktrail run`."

@@ -176,7 +176,7 @@ def source_states(lake: Lake, question: Question) -> pd.DataFrame | None:
 def frame(
     lake: Lake, table: Table, where: Any = None, beside: Table | None = None
 ) -> pd.DataFrame | None:
-    """Rows of *table* as pandas, without lists of structs; None where it was never written.
+    """Rows of *table* as pandas, without lists of structs; None where the table does not exist.
 
     A job that ran and had nothing to write is an answer: so is an absent table where the one
     *beside* it, made from the same evidence, is there.

@@ -31,7 +31,7 @@ def plain_path(path: Path, directory: Path) -> str:
 
 
 def content(path: Path) -> bytes:
-    """All bytes, decompressed, up to the last line end: a torn line is no line."""
+    """All bytes, decompressed, up to the last line end: a torn line is left out."""
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     return raw[: raw.rfind(b"\n") + 1]
 

@@ -16,6 +16,9 @@ import pyarrow as pa
 from acktrail.contracts import Table
 from acktrail.lake import Lake, Position
 
+NOT_EVIDENCE = "not_evidence"
+"""Dropped: a log line in which no pattern's words stand."""
+
 
 @dataclass(frozen=True)
 class Batch:

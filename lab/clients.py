@@ -33,7 +33,7 @@ class Client:
     exporter_port: int | None
     prefix: str = ""
     ended_by_us: bool = False
-    """The scenario ended it: how its process ends is no surprise."""
+    """The scenario ended it: how its process ends is not checked."""
 
     def has_ended(self) -> bool:
         """Whether its process is gone."""

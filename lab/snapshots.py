@@ -189,7 +189,7 @@ def config_states(
 
 
 def _settled(futures: dict[Any, Future[Any]]) -> dict[Any, Any]:
-    """The answers that came; a broker that is down answers nothing, and that is no error here."""
+    """The answers that came; a broker that is down answers nothing, which is not an error here."""
     answers = {}
     for key, future in futures.items():
         try:

@@ -95,28 +95,6 @@ class Received:
 
 
 @dataclass(frozen=True)
-class Assigned:
-    """Wait until a consumer has been given that many partitions, this time."""
-
-    consumer: str
-    partitions: int = 1
-    within: float = 60.0
-
-    def do(self, run: Run) -> None:
-        """Wait for it."""
-        progress = run.client(self.consumer).progress
-
-        def given() -> int:
-            return len(progress.update().partitions)
-
-        if not wait_until(lambda: given() >= self.partitions, self.within):
-            raise LabError(
-                f"{self.consumer} had {given()} partitions after {self.within:.0f} s, "
-                f"not {self.partitions}"
-            )
-
-
-@dataclass(frozen=True)
 class Gone:
     """Wait until a record is no longer in the log, though its offset is above the log's start."""
 

@@ -70,7 +70,7 @@ class Fold:
 
     `touched(evidence)` returns the texts of the output's (only) partition column, or None for
     "all of it". `transform(inputs, keys, options)` returns rows of those partitions; *keys* None
-    means all. Inputs that were never written arrive as empty frames.
+    means all. Inputs that do not exist yet are empty frames.
 
     `needed(evidence, keys)` says which rows of an input can matter to the partitions *keys*, by
     its name: files in which there are none, by their partition or the bounds in the log, are not

@@ -21,13 +21,13 @@ from acktrail.contracts.runs import RUNS
 from acktrail.crashpoints import crash_point
 from acktrail.errors import Overtaken, PositionConflict
 from acktrail.lake import (
+    NOTHING_REPLACED,
     AddedFiles,
     Change,
     Lake,
     Position,
     ReplaceAll,
     Replacement,
-    ReplaceNothing,
     ReplacePartitions,
     ReplaceRange,
     Snapshot,
@@ -50,7 +50,6 @@ log = logging.getLogger(__name__)
 
 TRIES = 5
 """How often a job is run while other drivers commit to its table first."""
-NOTHING_REPLACED = ReplaceNothing()
 _MIGRATING = threading.Lock()
 
 LONG_ROWS = 1_000_000

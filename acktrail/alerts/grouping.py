@@ -54,7 +54,7 @@ class Occurrence:
 
     @property
     def told(self) -> bool:
-        """Whether anybody is told: not where a maintenance window expects all of it."""
+        """Whether anybody is alerted: not where a maintenance window mutes all of it."""
         return any(not f.muted_by for f in self.findings)
 
 

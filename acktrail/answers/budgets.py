@@ -125,7 +125,7 @@ def _broker(row: dict[str, Any]) -> str:
 
 
 def _grew(row: dict[str, Any]) -> bool:
-    """Whether the growth is known, and its time: what is not is no zero."""
+    """Whether the growth is known, and its time: unknown growth is not zero."""
     return row["increase"] is not None and bool(row["elapsed_ms"])
 
 

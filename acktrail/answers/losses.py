@@ -79,7 +79,7 @@ def _and(one: Any, other: Any) -> Any:
 
 
 def incidents(lake: Lake, wanted: Wanted) -> list[Row]:
-    """What a person is told, newest first; silent losses before told ones of the same time."""
+    """The incidents, newest first; of one time, those that no application was told of first."""
     rows: list[Row] = lake.read(LOSS_INCIDENTS, wanted.where("ended_at")).to_pylist()
     return sorted(
         rows, key=lambda r: (r["started_at"] or _OLD, not r["told"], r["ids"]), reverse=True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from acktrail.audit.verdicts import (
 from acktrail.audit.wire.identity import BLOCK_BITS, BLOCK_IDS
 from acktrail.audit.wire.run_lists import Longs, Mask, no_ids
 from acktrail.contracts.vocabulary import PRODUCER_TIERS, State, Tier
+from acktrail.window import epoch_ms, from_epoch_ms
 
 LOG = ""
 """The audience that is the log itself: an id is delivered to it when it is stored."""
@@ -35,8 +35,6 @@ _WAITING_FOR_SCAN = (Reason.TOLD_NOT_CHECKED, Reason.NO_COMPLETE_SCAN)
 """Ids without an offset that are pending for these reasons are decided by scans alone."""
 _TOLD = (Tier.FAILED, Tier.INDETERMINATE)
 _ACKED = (Tier.ACKED, Tier.ACKED_NO_OFFSET, Tier.COMMITTED)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
 INSTANTS = {
     "first_at": "first_ms",
     "last_at": "last_ms",
@@ -82,7 +80,7 @@ def fields_of(finding: StateRange) -> dict[str, Any]:
     found = {name: getattr(finding, name) for name in _ALIKE}
     for name, ms in INSTANTS.items():
         at = getattr(finding, ms)
-        found[name] = None if at is None else _EPOCH + at * _MS
+        found[name] = None if at is None else from_epoch_ms(at)
     found["error"] = finding.error or None
     return found
 
@@ -92,7 +90,7 @@ def finding_of(row: Mapping[str, Any]) -> StateRange:
     found: dict[str, Any] = {name: row.get(name) for name in _ALIKE}
     for name, ms in INSTANTS.items():
         at = row.get(name)
-        found[ms] = None if at is None else (at - _EPOCH) // _MS
+        found[ms] = None if at is None else epoch_ms(at)
     found["error"] = row["error"] or ""
     return StateRange(**found)
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from acktrail.audit.loss_evidence import WINDOW_MS, Fact, Loss, spans_of
+from acktrail.contracts.vocabulary import ELECTIONS
 
-_ELECTIONS = ("unclean_election", "last_known_leader", "leader_change")
-_KINDS = (*_ELECTIONS, "leader_start", "leader_recovering", "log_created", "cluster_state")
+_KINDS = (*ELECTIONS, "leader_start", "leader_recovering", "log_created", "cluster_state")
 _SAME_HOST_MS = 10_000
 """Lines of one broker about one election lie so near to each other."""
 _ELECTION_MS = 60_000
@@ -253,7 +253,7 @@ def hand_overs(facts: tuple[Fact, ...]) -> tuple[HandOver, ...]:
     """Every known change of leader of one partition, by epoch; *facts* in the order of time."""
     answers = [f for f in facts if f.kind == "cluster_state" and f.epoch is not None]
     starts = {f.epoch: f for f in facts if f.kind == "leader_start" and f.epoch is not None}
-    elections = [f for f in facts if f.kind in _ELECTIONS]
+    elections = [f for f in facts if f.kind in ELECTIONS]
     serving = sorted({*starts, *(f.epoch for f in answers if f.epoch is not None)})
     found: list[HandOver] = []
     before: HandOver | None = None
@@ -379,7 +379,7 @@ def _with_lines_without_epoch(found: Sequence[HandOver], facts: Sequence[Fact]) 
         if line.at_ms is None:
             continue
         recovering = line.kind == "leader_recovering"
-        if not recovering and (line.kind not in _ELECTIONS or epoch_of(line) is not None):
+        if not recovering and (line.kind not in ELECTIONS or epoch_of(line) is not None):
             continue
         if line.kind == "leader_change":
             continue

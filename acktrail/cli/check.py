@@ -56,7 +56,7 @@ def command(
     """
     lake = lake_to_keep(loaded)
     alerts = loaded.settings.alerts
-    from expectations.check_history import is_history, keep_results
+    from expectations.paging import is_history, keep_results, record_alerts
     from expectations.policy_suites import policy_and_suites, thresholds
     from expectations.stale import PENDING, look_for_waiting
     from expectations.validate import Asked, validate
@@ -76,8 +76,6 @@ def command(
     if history:
         click.echo("--as-of is before the last check; alerts are unchanged.", err=True)
     else:
-        from expectations.paging import record_alerts
-
         now = datetime.now(UTC)
         record_alerts(lake, results, suites, asked, now)
         _deliver(lake, alerts, now)

@@ -83,7 +83,7 @@ def command(files: tuple[str, ...], everything: bool, unread: bool, output: str)
 def _read_files(
     files: tuple[str, ...], everything: bool, unread: bool, refused: list[UsageError]
 ) -> Iterator[dict[str, Any]]:
-    """The events of all that can be read; of the rest is told at the end."""
+    """The events of all files that can be read; the others are named at the end."""
     for file in files:
         try:
             yield from _read_file(file, everything, unread)

@@ -125,3 +125,7 @@ class SourceState(StrEnum):
     """It cannot be read until a person changes something."""
     ENDED = "ended"
     """The agent read it and ended in good order."""
+
+
+ELECTIONS = ("unclean_election", "last_known_leader", "leader_change")
+"""Kinds of broker events that controllers print about an election of a leader."""

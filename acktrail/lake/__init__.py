@@ -24,6 +24,7 @@ from acktrail.lake.commit import Change
 from acktrail.lake.entries import Note
 from acktrail.lake.positions import Position, Standing
 from acktrail.lake.replacement import (
+    NOTHING_REPLACED,
     ReplaceAll,
     ReplaceBefore,
     Replacement,
@@ -38,6 +39,7 @@ from acktrail.lake.tables import ATTEMPTS, Lake
 
 __all__ = [
     "ATTEMPTS",
+    "NOTHING_REPLACED",
     "AddedFiles",
     "Change",
     "Lake",

@@ -22,12 +22,12 @@ class Position:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where every source stands, in one version of a table; None: it was never written."""
+    """Where every source stands, in one version of a table; None: the table does not exist."""
 
     delta: DeltaTable | None
 
     def of(self, app_id: str) -> int | None:
-        """Where *app_id* stands; None where it was never read. 0 is a position."""
+        """Where *app_id* stands; None where it has not been read. 0 is a position."""
         version = None if self.delta is None else self.delta.transaction_version(app_id)
         return None if version is None else int(version)
 

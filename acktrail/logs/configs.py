@@ -57,7 +57,7 @@ class ProducerSettings:
 
 
 def read_block(lines: str) -> tuple[str, dict[str, str]] | None:
-    """The kind of a block and its settings, secrets hidden; None if it is no client's block."""
+    """The kind of a block and its settings, secrets hidden; None if it is not a client's."""
     title = _TITLE.search(lines)
     if title is None:
         return None

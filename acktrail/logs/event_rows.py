@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from acktrail.aliases import Aliases
+from acktrail.contracts.vocabulary import ELECTIONS
 from acktrail.logs.event import Event
 from acktrail.logs.kafka_errors import category, retriable
 from acktrail.logs.layout import client_of_thread
@@ -28,7 +29,6 @@ _BROKER = (
     "correlation_id",
 )
 _MESSAGE = 1000
-_ELECTIONS = ("unclean_election", "last_known_leader", "leader_change")
 """Every controller prints them."""
 
 
@@ -112,7 +112,7 @@ def _event_key(event: Event, origin: Origin, row: Mapping[str, Any]) -> str:
     """
     named: tuple[object, ...]
     tells_batch = event.records is not None and event.elapsed_ms is not None
-    if event.kind in _ELECTIONS and event.leader_epoch is not None:
+    if event.kind in ELECTIONS and event.leader_epoch is not None:
         epoch = event.leader_epoch + (1 if event.detail == "unclean_triggered" else 0)
         day = None if row["at"] is None else day_of(row["at"])
         named = ("unclean", origin.cluster, event.topic, event.partition, epoch, day)

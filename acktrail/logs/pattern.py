@@ -28,6 +28,8 @@ _ISRS = ("isr_before", "isr_after")
 _NUMBER = re.compile(r"-?\d{1,19}\Z")
 _LONG = 2**63
 _DIGITS = re.compile(r"\d{1,9}")
+OF_OTHER_CLIENTS = re.compile(r"onsumer|dminClient|KafkaAdmin")
+"""What stands in lines of consumers and admin clients, which words may be shared with."""
 _TRIES = 4
 """Places of a marker that are tried, from the front and from the back."""
 

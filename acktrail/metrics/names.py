@@ -179,7 +179,7 @@ def mbeans(wanted: Collection[str]) -> tuple[str, ...]:
 def name_pattern(wanted: Collection[str]) -> str:
     """A regular expression (RE2's syntax too) over metric names; it may match a little more.
 
-    What it matches beyond the *wanted* is told apart by `read_name`, with the labels.
+    What it matches beyond the *wanted* is recognized by `read_name`, with the labels.
     """
     parts = []
     attributes = sorted({_stem(n.replace("-", "_")) for n in wanted if n in PRODUCER_METRICS})

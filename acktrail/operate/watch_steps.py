@@ -198,8 +198,7 @@ class CheckStep:
 
     def __call__(self, as_of: datetime) -> bool:
         """True if an alert was opened, changed or resolved."""
-        from expectations.check_history import keep_results
-        from expectations.paging import deliver_alerts, record_alerts
+        from expectations.paging import deliver_alerts, keep_results, record_alerts
         from expectations.policy_suites import policy_and_suites
         from expectations.validate import Asked, validate
 

@@ -99,7 +99,7 @@ def _any(globs: Sequence[str], names: Sequence[str]) -> bool:
 
 
 class OwnerRule(_Place):
-    """Who is told of what happens there."""
+    """Who owns the alerts of what happens there."""
 
     owner: str = Field(min_length=1)
 
@@ -178,12 +178,12 @@ class Policy(_Strict):
     """Another grade for a check, by its current or a former name; see `grade_of`."""
     maintenance: tuple[Maintenance, ...] = ()
     not_collected: tuple[Kind, ...] = ()
-    """Evidence this installation does without: checks on it are undecided, and nobody is told."""
+    """Evidence this installation does without: checks on it are undecided and open no alert."""
     suites: str | None = None
     """Directory with suites of your own, beside this file."""
 
     def owner_of(self, finding: PlacedFinding) -> str:
-        """Who is told of it."""
+        """Whose alert it is."""
         for rule in self.owners:
             if rule.holds_for(finding):
                 return rule.owner

@@ -21,9 +21,9 @@ from acktrail.retries.signs import (
     RETRY,
     RetrySettings,
     Sign,
-    epoch_ms,
 )
 from acktrail.retries.state import ATTEMPTS
+from acktrail.window import epoch_ms
 
 _MOST_EVIDENCE = 20
 

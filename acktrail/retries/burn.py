@@ -14,7 +14,7 @@ SHORT = timedelta(minutes=5)
 LONG = timedelta(hours=1)
 
 TOLD_BELOW = 0.75
-"""A window measured for less than this share is told: the last scrape is always some time ago."""
+"""A window measured for less than this share is marked: the last scrape is always some time ago."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ stays open, and its state after its time is "ended, unknown".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from acktrail.retries.audited_chains import Audits, Retried
 from acktrail.retries.chains import Chain, Ending
@@ -34,10 +33,10 @@ from acktrail.retries.signs import (
     LONGEST,
     RetrySettings,
     Sign,
-    epoch_ms,
     milliseconds,
 )
 from acktrail.retries.state import BudgetState
+from acktrail.window import epoch_ms, from_epoch_ms
 
 
 def endings_of(
@@ -100,7 +99,7 @@ def _by_audit(chain: Chain, audits: Audits) -> Ending | None:
         return None
     if bool(fates.acked) == bool(fates.failed):
         return None  # some of both: which batch was which cannot be told
-    at = datetime.fromtimestamp(min(fates.until_ms, batch.over_ms) / 1000, UTC)
+    at = from_epoch_ms(min(fates.until_ms, batch.over_ms))
     fate = f"{fates.failed} records in flight at that time failed"
     if fates.acked:
         fate = f"{fates.acked} records in flight at that time were acknowledged"

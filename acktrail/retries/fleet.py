@@ -131,7 +131,7 @@ Client = tuple[str, str, str]
 def _owned(burning: Sequence[Burning], growth: Sequence[Growth]) -> dict[Client, list[Growth]]:
     """The samples of each client that burns: of its host, or of the only host there is.
 
-    A client id is no name of its own: every host has a `producer-1`.
+    A client id alone is not a name: every host has a `producer-1`.
     """
     by_id: dict[tuple[str, str], dict[str, list[Growth]]] = {}
     for one in growth:

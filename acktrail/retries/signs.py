@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 LONGEST: Final = timedelta(minutes=30)
 """No chain is followed for longer, whatever the delivery timeout: it bounds what is reread."""
@@ -167,8 +165,3 @@ def _audited_then(known: Sequence[RetrySettings], at: datetime) -> RetrySettings
 def milliseconds(count: float) -> timedelta:
     """*count* milliseconds."""
     return timedelta(milliseconds=count)
-
-
-def epoch_ms(at: datetime) -> int:
-    """*at* in whole milliseconds since the epoch."""
-    return (at - _EPOCH) // timedelta(milliseconds=1)

@@ -22,7 +22,7 @@ SHARE = 0.75
 
 
 class BudgetState(StrEnum):
-    """What a person is told; the most urgent first."""
+    """The state of a budget at one time; the most urgent first."""
 
     EXHAUSTED = "exhausted"
     CRITICAL = "critical"

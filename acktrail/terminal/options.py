@@ -132,7 +132,7 @@ def lake_to_ask(loaded: Loaded) -> Lake:
 
 
 def lake_to_keep(loaded: Loaded) -> Lake:
-    """As *open_lake*, for what a scheduler may run before any agent has: an empty one is told."""
+    """As *open_lake*, for what a scheduler may run before any agent has: an empty lake is noted."""
     lake = open_lake(loaded)
     if lake.is_empty():
         click.echo(f"There is no table at {lake.uri} yet: is it the lake you mean?", err=True)

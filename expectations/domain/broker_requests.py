@@ -9,13 +9,13 @@ import pandas as pd
 
 from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome
+from acktrail.retries.fleet import NO_ERROR
 from acktrail.retries.remedy import LACKS_REPLICAS
 from expectations.domain.brokers import BrokerExpectation
 from expectations.domain.expectation import instant, keys_of, number, texts
 from expectations.stretches import Stretch, stretches
 
 _KEY = ("instance", "metric", "topic", "at")
-_NO_ERROR = "NONE"
 _OTHERS_FAULT = ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 """Errors that are not counted as failed requests: clients ask the wrong broker, and go on."""
 
@@ -55,7 +55,7 @@ class _NoFailedRequests(BrokerExpectation):
             & frame["instance"].isin(inside["instance"])
             & (frame["at"] >= pd.Timestamp(stretch.starts_at))
             & (frame["at"] <= pd.Timestamp(stretch.last_at))
-            & ~frame["error"].isin((_NO_ERROR, *_OTHERS_FAULT))
+            & ~frame["error"].isin((NO_ERROR, *_OTHERS_FAULT))
         ]
         counts = answers.groupby("error")["increase"].sum().sort_values(ascending=False)
         return {str(error): int(count) for error, count in counts.items()}

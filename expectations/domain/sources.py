@@ -10,7 +10,7 @@ import pandas as pd
 
 from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome, SourceState
-from expectations.domain.expectation import DomainExpectation
+from expectations.domain.expectation import DomainExpectation, clock
 
 Row = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ class ExpectEverySourceUp(_OfSources):
             patient = state is not SourceState.STOPPED and not once
             if patient and self.asked_at - row["state_since_at"] < row["source_down_s"]:
                 return None
-            since = _moment(row["state_since_at"])
+            since = clock(row["state_since_at"])
             because = f"{_named(row)} is {state.value} since {since}: {row['error']}"
             because = f"{because.rstrip('.')}. {_WHAT_TO_DO[state]}"
             return self._failure(row, f"source_{state.value}", row["state_since_at"], because)
@@ -64,7 +64,7 @@ class ExpectEverySourceUp(_OfSources):
         how = "ended" if state is SourceState.ENDED else "last reported"
         because = (
             f"{_named(row)} is read by nobody: `acktrail {row['command']}` ({row['agent']}) {how} "
-            f"at {_moment(row['at'])}. Start the agent again."
+            f"at {clock(row['at'])}. Start the agent again."
         )
         return self._failure(row, "source_silent", row["at"], because)
 
@@ -125,7 +125,3 @@ def _key(row: Row) -> str:
 def _named(row: Row) -> str:
     where = f" on {row['host']}" if row["host"] else ""
     return f"Source {row['source']} ({row['kind']}{where})"
-
-
-def _moment(at: datetime) -> str:
-    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

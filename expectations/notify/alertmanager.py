@@ -21,7 +21,7 @@ _BATCH = 500
 
 @dataclass(frozen=True)
 class Alertmanager:
-    """All instances of one Alertmanager cluster: they do not share alerts, so each is told."""
+    """All instances of one Alertmanager cluster: they do not share alerts, so each is sent all."""
 
     urls: tuple[str, ...]
     interval: timedelta

@@ -55,7 +55,7 @@ class Account:
 
 
 def accounts(lake: Lake, tables: Iterable[Table], as_of: datetime) -> dict[str, Account]:
-    """Every source that the commits of *tables* speak of."""
+    """Every source that the commits of *tables* name."""
     found: dict[str, Account] = {}
     for table in tables:
         delta = lake.open(table)

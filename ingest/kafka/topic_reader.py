@@ -16,6 +16,10 @@ from acktrail.errors import SourceUnavailable
 from ingest.kafka.access import Listener, explained, open_consumer
 from ingest.kafka.cluster_view import ClusterView, PartitionState
 
+POISON = "poison"
+"""Dropped: a message that is not what the source reads."""
+EXPIRED = "expired_before_read"
+"""Dropped: offsets that retention deleted before they were read."""
 CONSUMED_AT_ONCE = 5_000
 CONSUME_S = 0.5
 """librdkafka waits this long to fill a batch, even if there is something in it."""
@@ -35,6 +39,8 @@ class PartitionProgress:
     """The first offset that the log had when it was looked at."""
     next: int
     end: int
+    at_end: bool = False
+    """Whether everything in the log had come when its newest message, or its end, was met."""
 
 
 class TopicReader:
@@ -72,19 +78,20 @@ class TopicReader:
         """Every minute; and when no broker is connected, which a consumer does not raise."""
         return not self._once and (self._heard.all_down or now >= self._next_look)
 
-    def look(self, now: float, begin: Callable[[Sequence[PartitionProgress]], None]) -> None:
+    def look(self, now: float, begin: Callable[[Mapping[Place, PartitionProgress]], None]) -> None:
         """Learn of partitions and their ends; *begin* moves new ones to where they were left."""
         states = self._view.partitions(self._topics)
         self._heard.answered()
         self._next_look = now + LOOK_S
-        new = [found for state in states if (found := self._note(state)) is not None]
+        new = {place: self.places[place] for state in states if (place := self._note(state))}
         if new:
             begin(new)
             self._consumer.assign(
                 [TopicPartition(*place, found.next) for place, found in self.places.items()]
             )
 
-    def _note(self, state: PartitionState) -> PartitionProgress | None:
+    def _note(self, state: PartitionState) -> Place | None:
+        """Keep the partition's end; its place if it was not known, or is of a new topic."""
         place = (state.topic, state.partition)
         if state.latest_offset is None or state.earliest_offset is None:
             raise SourceUnavailable(f"{place[0]}-{place[1]} has no leader to read from.")
@@ -94,9 +101,8 @@ class TopicReader:
             known.end = state.latest_offset
             return None
         earliest = state.earliest_offset
-        found = PartitionProgress(file_id, earliest, earliest, state.latest_offset)
-        self.places[place] = found
-        return found
+        self.places[place] = PartitionProgress(file_id, earliest, earliest, state.latest_offset)
+        return place
 
     @property
     def drained(self) -> bool:
@@ -132,11 +138,11 @@ class TopicReader:
         error, offset = message.error(), int(message.offset() or 0)
         place = (str(message.topic()), int(message.partition() or 0))
         if error is None:
-            self.places[place].next = offset + 1
+            self.places[place].next, self.places[place].at_end = offset + 1, False
             return True
         if error.code() == KafkaError._PARTITION_EOF:
             found = self.places[place]
-            found.next = max(found.next, offset)
+            found.next, found.at_end = max(found.next, offset), True
             return False
         if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return False  # librdkafka asks for a coordinator; we need none

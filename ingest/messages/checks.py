@@ -7,7 +7,6 @@ converted by guess: seconds read as milliseconds would put every loss into Janua
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from acktrail.contracts.vocabulary import Tier
 from acktrail.errors import UsageError
+from acktrail.window import from_epoch_ms
 from ingest.messages.columns import (
     ALWAYS,
     NONE,
@@ -37,7 +37,6 @@ AHEAD_MS = 86_400_000
 _TEXT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)$"
 _UNITS = (("seconds", 1000.0), ("microseconds", 1e-3), ("nanoseconds", 1e-6))
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WRITE = "write milliseconds since 1970 or a text with a zone, e.g. 2026-01-31T07:00:00.123Z"
 
 Explain = Callable[[int], str]
@@ -179,5 +178,5 @@ def _without_zone(text: str) -> str:
 
 
 def _iso(ms: int) -> str:
-    at = _EPOCH + timedelta(milliseconds=ms)
+    at = from_epoch_ms(ms)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,7 +2,7 @@
 
 A healthy cluster lacks some of the metrics that we know: rule files export totals or rates, not
 both; a meter appears with its first event; a source of brokers has no producers. So a single name
-is no reason to warn. A source that gives nothing is, and so is a metric that the settings name.
+is not a reason to warn. A source that gives nothing is, and so is a metric that the settings name.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -24,15 +24,11 @@ from acktrail.errors import ConfigError
 from acktrail.lake import Lake, Position
 from acktrail.settings.sources import AuditTopicSource, SourceSettings
 from ingest.kafka.access import client_config
-from ingest.kafka.topic_reader import PartitionProgress, Place, TopicReader
+from ingest.kafka.topic_reader import EXPIRED, POISON, PartitionProgress, Place, TopicReader
 from ingest.registry import SourceContext
 from ingest.source import Batch, Health
 from ingest.sources.heartbeat_metrics import samples_of
 
-POISON = "poison"
-"""A message that is not an audit report."""
-EXPIRED = "expired_before_read"
-"""Offsets that retention deleted before they were read."""
 UNKNOWN_CLUSTER = "unknown_cluster"
 """Rows about a cluster that the settings do not name."""
 BEHIND = 5_000
@@ -140,20 +136,17 @@ class AuditTopic:
 
     # -- positions ------------------------------------------------------------------------------
 
-    def _begin(self, new: Sequence[PartitionProgress]) -> None:
+    def _begin(self, new: Mapping[Place, PartitionProgress]) -> None:
         """Move *new* partitions to the lower of the positions that the two tables have."""
         assert self._lake is not None, "open() comes first"
-        assert self._reader is not None, "open() comes first"
-        fresh = {id(found) for found in new}
-        places = {p: found for p, found in self._reader.places.items() if id(found) in fresh}
-        ids = {place: self._app_id(found.file_id) for place, found in places.items()}
+        ids = {place: self._app_id(found.file_id) for place, found in new.items()}
         for table in _TABLES:
             known = self._lake.positions(table, list(ids.values()))
-            for place, found in places.items():
+            for place, found in new.items():
                 began = known[ids[place]]
                 expired = max(0, found.earliest - began) if began is not None else 0
                 self._lanes[place, table.name] = _Lane(began, expired)
-        for place, found in places.items():
+        for place, found in new.items():
             lanes = [self._lanes[place, table.name] for table in _TABLES]
             found.next = max(found.earliest, min(lane.began or 0 for lane in lanes))
 

@@ -21,7 +21,7 @@ def read_requests(wanted: Collection[str]) -> list[dict[str, str]]:
 def read_answers(answers: Any, wanted: Collection[str]) -> tuple[Exposition, list[str]]:
     """The samples in a bulk answer, and what went wrong in it.
 
-    A bean that does not exist (404) is no error: many are made at their first event.
+    A bean that does not exist (404) is not an error: many are made at their first event.
     """
     if not isinstance(answers, list):
         raise ValueError("the answer to a list of requests is not a list")

@@ -22,13 +22,12 @@ from ingest.files.block_scan import BlockScan, Kept, scan_block
 from ingest.files.follow import Follower
 from ingest.files.stream import BLOCK, Stream
 from ingest.registry import SourceContext
-from ingest.source import Batch, Health
+from ingest.source import NOT_EVIDENCE, Batch, Health
 from ingest.sources.shipped_lines import moment
 
 BLOCKS_IN_TURN = 64
 """Blocks read of one file before the next has its turn."""
 
-NOT_EVIDENCE = "not_evidence"
 CUT_AWAY = "cut_away"
 """A file was truncated in place with text that had not been read."""
 

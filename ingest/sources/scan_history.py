@@ -22,7 +22,7 @@ from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.vocabulary import Tier
 from acktrail.lake import Lake
 from acktrail.lake.rows import Rows
-from acktrail.window import day_of
+from acktrail.window import day_of, epoch_ms, from_epoch_ms
 from ingest.kafka.cluster_view import PartitionState
 from ingest.sources.scan_epochs import SIGHTING_COLUMNS
 from ingest.sources.scan_plan import Place
@@ -33,7 +33,6 @@ _RECENT = timedelta(days=2)
 _STRETCH_MIN = 10
 _KEPT_S = 300.0
 """How long the ends of logs are kept before they are read again."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ScanHistory:
@@ -49,7 +48,7 @@ class ScanHistory:
 
     def reports(self, received_after: int, columns: Sequence[str]) -> list[Report]:
         """The reports received after *received_after*: all that was committed since then."""
-        at = _instant(received_after)
+        at = from_epoch_ms(received_after)
         found = self._rows(AUDIT_REPORTS, columns, at, ds.field("read_at") > _ms_end(at))
         return [report_of_row(row) for row in found.to_pylist()]
 
@@ -68,7 +67,7 @@ class ScanHistory:
             & _at([state])
         )
         found = self._rows(AUDIT_REPORTS, ("after_at",), None, where).column("after_at")
-        return min((_ms(at) for at in found.to_pylist() if at is not None), default=None)
+        return min((epoch_ms(at) for at in found.to_pylist() if at is not None), default=None)
 
     def first_epoch(self, state: PartitionState) -> int:
         """The oldest leader epoch that the cluster told lately of a partition; else the newest."""
@@ -92,7 +91,7 @@ class ScanHistory:
         if begun_ms is None:
             return 0
         limit = begun_ms - REPORT_DELAY_MS
-        self._read_ends(day_of(_instant(limit) - timedelta(days=1)))
+        self._read_ends(day_of(from_epoch_ms(limit) - timedelta(days=1)))
         told = self._ends.get(place, [])
         first = bisect_left(told, (limit, -1)) - 1
         return min((end for _, end in told[first:]), default=0) if first >= 0 else 0
@@ -113,7 +112,7 @@ class ScanHistory:
         ends: dict[Place, list[tuple[int, int]]] = defaultdict(list)
         for row in lowest.to_pylist():
             if row["topic_id"] == self._topic_ids.get(row["topic"], row["topic_id"]):
-                end = (_ms(row["at_max"]), int(row["latest_offset_min"]))
+                end = (epoch_ms(row["at_max"]), int(row["latest_offset_min"]))
                 ends[row["topic"], row["partition"]].append(end)
         self._ends = {place: sorted(told) for place, told in ends.items()}
         self._ends_of = day, now + _KEPT_S
@@ -139,14 +138,6 @@ def _at(states: Sequence[PartitionState]) -> ds.Expression:
         for topic, numbers in by_topic.items()
     ]
     return reduce(or_, places)
-
-
-def _instant(ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=ms)
-
-
-def _ms(at: datetime) -> int:
-    return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _ms_end(at: datetime) -> datetime:

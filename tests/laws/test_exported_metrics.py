@@ -13,7 +13,7 @@ import yaml
 from acktrail.lake import Lake
 from acktrail.pages.lake_metrics import LakeMetrics
 from acktrail.policy.model import Policy
-from expectations.check_history import keep_results
+from expectations.paging import keep_results
 from expectations.policy_suites import policy_and_suites
 from expectations.stale import NOTHING_WAITS
 from expectations.validate import Asked, validate

@@ -26,7 +26,6 @@ class Transaction:
 
     committed_at: int = FOREVER
     aborted_at: int = FOREVER
-    last_copies: list[tuple[Partition, Copy]] = field(default_factory=list)
 
 
 @dataclass
@@ -61,13 +60,6 @@ class Copy:
 
     def visible_at(self, now: int) -> bool:
         return any(s.since <= now < s.until for s in self.visible)
-
-    def gone_by(self, now: int) -> str:
-        """Why it left the log last, by *now*; empty where it is there or never was."""
-        ended = [s for s in self.stored if s.until <= now]
-        if not ended or self.stored_at(now):
-            return ""
-        return max(ended, key=lambda s: s.until).why
 
 
 @dataclass

@@ -6,11 +6,12 @@ import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from acktrail.audit.wire.report_fields import field_readers
 from acktrail.contracts.vocabulary import Tier
+from acktrail.window import epoch_ms, from_epoch_ms
 
 VERSION = 1
 
@@ -76,7 +77,6 @@ _COUNTS = ("outcomes", "dropped")
 """Numbers by name; tables have them as text."""
 _NOT_KEPT = ("received_ms", "cluster_id", "metrics")
 """No columns: `read_at` is the receipt, the id chose the cluster, metrics have their own table."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def encode_reports(reports: Iterable[Report]) -> bytes:
@@ -118,7 +118,7 @@ def row_of_report(report: Report, cluster: str, source: str, read_at: datetime) 
         del row[name]
     for column, name in _TIMES.items():
         ms = row.pop(name)
-        row[column] = None if ms is None else _EPOCH + timedelta(milliseconds=ms)
+        row[column] = None if ms is None else from_epoch_ms(ms)
     row["tier"] = report.tier.value
     row["minutes"] = list(report.minutes)
     row["errors"], row["settings"] = dict(report.errors), dict(report.settings)
@@ -144,5 +144,5 @@ def report_of_row(row: Mapping[str, Any]) -> Report:
     for column, name in {**_TIMES, "read_at": "received_ms"}.items():
         value = row.get(column)
         if value is not None:
-            known[name] = (value - _EPOCH) // timedelta(milliseconds=1)
+            known[name] = epoch_ms(value)
     return Report(**known)

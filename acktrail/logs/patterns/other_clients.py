@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acktrail.logs.pattern import Fields, Pattern, pattern
+from acktrail.logs.pattern import OF_OTHER_CLIENTS, Fields, Pattern, pattern
 
 SCALA: tuple[Pattern, ...] = (
     # kafka/producer/async/DefaultEventHandler.scala, gone with 0.11:
@@ -30,7 +30,6 @@ SCALA: tuple[Pattern, ...] = (
     ),
 )
 
-_OF_OTHERS = re.compile(r"onsumer|dminClient|KafkaAdmin")
 LOGSTASH: tuple[Pattern, ...] = (
     # logstash-output-kafka, which goes on until all are sent:
     #   Sending batch to Kafka failed. Will retry after a delay. {:batch_size=>125, :failures=>3,
@@ -78,7 +77,7 @@ RUBY: tuple[Pattern, ...] = (
         r"Kafka::(?P<error>ConnectionError)\b.{0,40}?Could not connect to any of the seed brokers",
         "connection_failure",
         "no_brokers",
-        lambda _, __, text: _OF_OTHERS.search(text) is None,
+        lambda _, __, text: OF_OTHER_CLIENTS.search(text) is None,
         words=("Kafka::ConnectionError", "seed broker"),
     ),
     #   Cannot produce to orders, max buffer size (1000 messages) reached

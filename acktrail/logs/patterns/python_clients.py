@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from acktrail.logs.kafka_errors import look_up
-from acktrail.logs.pattern import Fields, Pattern, pattern
+from acktrail.logs.pattern import OF_OTHER_CLIENTS, Fields, Pattern, pattern
 
-_OF_OTHERS = re.compile(r"onsumer|dminClient|KafkaAdmin")
 _NODE = re.compile(r"\bNode (bootstrap-\d{1,9}|\d{1,10})\Z")
 
 
@@ -96,7 +95,7 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?P<error>KafkaConnectionError): Unable to bootstrap from",
         "connection_failure",
         "no_brokers",
-        lambda _, __, text: _OF_OTHERS.search(text) is None,
+        lambda _, __, text: OF_OTHER_CLIENTS.search(text) is None,
         words=("Unable to bootstrap from",),
     ),
     # kafka-python 1.x left its text unformatted:
@@ -139,7 +138,7 @@ PATTERNS: tuple[Pattern, ...] = (
         r"Unable connect to node with id (?P<node>\d{1,10}): (?P<message>.{0,300})",
         "connection_failure",
         "aiokafka_no_connection",
-        lambda _, __, text: _OF_OTHERS.search(text) is None,
+        lambda _, __, text: OF_OTHER_CLIENTS.search(text) is None,
     ),
     # kafka-python, producer/buffer.py: Failed to allocate memory within the configured max blocking
     pattern(
@@ -167,7 +166,7 @@ PATTERNS: tuple[Pattern, ...] = (
         r"kafka\.errors\.(?P<error>NoBrokersAvailable)",
         "connection_failure",
         "no_brokers",
-        lambda _, __, text: _OF_OTHERS.search(text) is None,
+        lambda _, __, text: OF_OTHER_CLIENTS.search(text) is None,
         words=("NoBrokersAvailable",),
     ),
     #   in an application's words: Failed to create Kafka producer: NoBrokersAvailable
@@ -176,7 +175,9 @@ PATTERNS: tuple[Pattern, ...] = (
         r": (?P<error>NoBrokersAvailable)\b",
         "connection_failure",
         "no_brokers",
-        lambda _, found, text: "afka" in text[: found.start()] and _OF_OTHERS.search(text) is None,
+        lambda _, found, text: (
+            "afka" in text[: found.start()] and OF_OTHER_CLIENTS.search(text) is None
+        ),
         words=("NoBrokersAvailable",),
     ),
 )

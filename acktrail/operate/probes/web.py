@@ -48,7 +48,7 @@ def _prometheus(what: str, settings: PrometheusSource) -> list[Row | Clock]:
 
 
 def scrape_probe(settings: ScrapeSource) -> Probe:
-    """One round over all targets, as the agent makes it; nothing is written."""
+    """One round over all targets, as the agent does it; nothing is written."""
     what = f"source {settings.name}"
     return Probe(what, lambda: _scrape(what, _quick(settings)))
 

@@ -25,8 +25,8 @@ from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import ConfigError
 from acktrail.lake import Lake
 from acktrail.terminal.check_lines import text_lines
-from expectations.check_history import keep_results
 from expectations.domain.losses import ExpectNoLossAfterAck
+from expectations.paging import keep_results
 from expectations.stale import Waiting
 
 RUNBOOKS = "https://runbooks.example.com"

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError
 from acktrail.errors import SourceUnavailable
 from acktrail.settings.model import KafkaSettings
 from acktrail.settings.sources import LogTopicSource
+from ingest.kafka.topic_reader import PartitionProgress, TopicReader
 from ingest.registry import SourceContext
 from ingest.sources.log_topic import LogTopic
 from ingest.sources.shipped_records import PartitionLines
@@ -49,9 +50,11 @@ def read(answers: list[list[SimpleNamespace]], end: int) -> list[int]:
     )
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1")
     source = LogTopic(settings, SourceContext("c", kafka, once=True))
-    source._consumer = Broker(answers)  # type: ignore[assignment]
-    source._parts, source._ids = {PLACE: PartitionLines(None, 0)}, {PLACE: "logs-0@id"}
-    source._ends = {PLACE: end}
+    config = {"bootstrap.servers": "127.0.0.1:1"}
+    source._reader = reader = TopicReader("fleet", config, ("logs",), 0.05, once=True)
+    reader._consumer = Broker(answers)  # type: ignore[assignment]
+    reader.places = {PLACE: PartitionProgress("logs-0@id", 0, 0, end)}
+    source._parts = {PLACE: PartitionLines(None, 0)}
     found: list[int] = []
     while batches := list(source.poll(0.01)):
         for batch in batches:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-NOBODY = 65534
 PROGRAM = """
 import os, pwd, sys
 from pathlib import Path
