@@ -17,6 +17,7 @@ from acktrail.contracts.arrow import rows
 from acktrail.contracts.runs import CHECK_RESULTS
 from expectations.isr import with_isr
 from expectations.notify import messengers, receivers
+from expectations.notify.linked import LinkedMessenger, LinkedReceiver
 from expectations.outbox import Delivery, Outbox
 from expectations.stale import NOTHING_WAITS
 from expectations.validate import Asked, scopes_of
@@ -48,11 +49,17 @@ def is_history(lake: Lake, as_of: datetime) -> bool:
     return lake.read(CHECK_RESULTS, later, ["as_of"]).num_rows > 0
 
 
-def deliver_alerts(lake: Lake, settings: AlertSettings, now: datetime) -> Delivery:
-    """Tell every receiver that *settings* name what it does not know yet."""
+def deliver_alerts(
+    lake: Lake, settings: AlertSettings, now: datetime, report_url: str | None = None
+) -> Delivery:
+    """Tell every receiver that *settings* name what it does not know yet.
+
+    Alerts link to the report at *report_url*, where there is one.
+    """
+    told, posted = receivers(settings), messengers(settings)
     return Outbox(lake).tell_all(
-        receivers(settings),
-        messengers(settings),
+        [LinkedReceiver(r, report_url) for r in told] if report_url else told,
+        [LinkedMessenger(m, report_url) for m in posted] if report_url else posted,
         now,
         timedelta(seconds=settings.interval_s),
         timedelta(seconds=settings.digest_s),

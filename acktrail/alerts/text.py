@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from acktrail import links
 from acktrail.alerts.fault import (
     BROKERS,
     CONSUMERS,
@@ -74,6 +75,21 @@ def page_annotations(
         "keys": "\n".join(list(dict.fromkeys(k for s in told for k in s.keys))[:MOST_KEYS]),
     }
     return {name: value for name, value in given.items() if value}
+
+
+def report_link(url: str, symptoms: Sequence[Symptom]) -> str:
+    """The part of the report at *url* that shows what *symptoms* are about."""
+    told = sorted(symptoms, key=_weight)
+    named = (
+        (links.INCIDENT, (s.incident for s in told)),
+        (links.CLIENT, (name for s in told for name in s.clients)),
+        (links.TOPIC, (s.topic for s in told)),
+    )
+    for kind, names in named:
+        found = next((name for name in names if name), None)
+        if found is not None:
+            return links.link(url, kind, found)
+    return url
 
 
 def lost_in_the_end(symptoms: Iterable[Symptom]) -> dict[str, int]:

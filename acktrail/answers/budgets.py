@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -83,8 +83,12 @@ def read_budgets(
         ds.field("opened_hour") <= hour_of(as_of)
     )
     opened = (ds.field("opened_at") >= since) & (ds.field("opened_at") <= as_of)
-    rows = lake.read(RETRY_BUDGETS, hours & opened).to_pylist()
-    at = retry_thresholds(policy or Policy())
+    return burning_of(lake.read(RETRY_BUDGETS, hours & opened).to_pylist(), policy or Policy())
+
+
+def burning_of(rows: Iterable[dict[str, Any]], policy: Policy) -> list[Burning]:
+    """*rows* of `retry_budgets` with the thresholds of *policy*."""
+    at = retry_thresholds(policy)
     return [_burning(row, at) for row in rows]
 
 

@@ -156,13 +156,17 @@ def incident_named(lake: Lake, name: str) -> Row:
 
 def events_of(lake: Lake, incident: Mapping[str, Any]) -> list[Row]:
     """The loss events that make up an incident."""
+    where = events_where(incident)
+    rows: list[Row] = lake.read(LOSS_EVENTS, where).to_pylist()
+    return sorted(rows, key=lambda r: (r["session"], r["first_seq"]))
+
+
+def events_where(incident: Mapping[str, Any]) -> Any:
+    """Which rows of `loss_events` make up *incident*."""
     where: Any = None
     for column in ("cluster", "topic", "group", "state", "cause"):
         where = _and(where, pc.field(column) == incident[column])
     if incident["started_at"] is None:
-        where = _and(where, pc.field("first_at").is_null())
-    else:
-        where = _and(where, pc.field("first_at") >= incident["started_at"])
-        where = _and(where, pc.field("first_at") <= incident["ended_at"])
-    rows: list[Row] = lake.read(LOSS_EVENTS, where).to_pylist()
-    return sorted(rows, key=lambda r: (r["session"], r["first_seq"]))
+        return _and(where, pc.field("first_at").is_null())
+    where = _and(where, pc.field("first_at") >= incident["started_at"])
+    return _and(where, pc.field("first_at") <= (incident["ended_at"] or incident["started_at"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acktrail.answers.losses import Row, events_of
+from acktrail.answers.many import top
 from acktrail.contracts import Table
 from acktrail.contracts.bronze import CLUSTER_STATES
 from acktrail.contracts.silver import BROKER_EVENTS, CONSUMER_EVENTS, PRODUCER_EVENTS
@@ -45,13 +47,24 @@ _WORDS = {
 }
 
 
+MOST = 20_000
+"""Events of clients, brokers and groups that are read, at most, of each."""
+
+
 def timeline(lake: Lake, incident: Mapping[str, Any], around: timedelta) -> list[Row]:
     """What happened from *around* before the first loss to *around* after the last."""
-    losses = events_of(lake, incident)
+    return timeline_of(lake, incident, events_of(lake, incident), around)
+
+
+def timeline_of(
+    lake: Lake, incident: Mapping[str, Any], losses: list[Row], around: timedelta
+) -> list[Row]:
+    """As *timeline*, of the *losses* that the incident is made of."""
     proofs = {key for loss in losses for key in loss["evidence"]}
     found = list(_sends(losses))
     if incident["started_at"] is not None:
-        window = (incident["started_at"] - around, incident["ended_at"] + around)
+        ended = incident["ended_at"] or incident["started_at"]
+        window = (incident["started_at"] - around, ended + around)
         clients = {loss["client_id"] for loss in losses if loss["client_id"]}
         found += _client_events(lake, incident, window, clients)
         found += _others(lake, BROKER_EVENTS, incident, window, proofs)
@@ -59,6 +72,7 @@ def timeline(lake: Lake, incident: Mapping[str, Any], around: timedelta) -> list
         found += _elections(lake, incident, window)
     for row in found:
         row["evidence"] = row.pop("key", None) in proofs
+    found = [row for row in found if row["at"] is not None]
     return list(_together(sorted(found, key=lambda r: (r["at"], r["who"], r["what"]))))
 
 
@@ -95,14 +109,29 @@ def _near(incident: Mapping[str, Any], window: Span) -> Any:
     )
 
 
+def _of_topic(incident: Mapping[str, Any]) -> Any:
+    """What is about the topic, or about none, in words that a timeline has."""
+    topic = pc.field("topic")
+    about = topic.is_null() | topic.isin(["", incident["topic"]])
+    return about & pc.field("kind").isin(list(_WORDS))
+
+
+def _first(lake: Lake, table: Table, where: Any) -> list[Row]:
+    order = [("at", "ascending"), ("record_key", "ascending")]
+    return top(lake, table, where, table.names, order, MOST).rows
+
+
 def _client_events(
     lake: Lake, incident: Mapping[str, Any], window: Span, clients: set[str]
 ) -> Iterator[Row]:
     """Of the clients concerned: what they printed about the topic, or about no topic."""
-    for row in lake.read(PRODUCER_EVENTS, _near(incident, window)).to_pylist():
-        ours = row["client_id"] in clients or (not clients and row["topic"] == incident["topic"])
-        if ours and row["topic"] in (None, "", incident["topic"]) and row["kind"] in _WORDS:
-            yield _said(row, row["client_id"] or row["host"] or "a producer", PRODUCER_EVENTS)
+    where = _near(incident, window) & _of_topic(incident)
+    if clients:
+        where &= pc.field("client_id").isin(sorted(clients))
+    else:
+        where &= pc.field("topic") == incident["topic"]
+    for row in _first(lake, PRODUCER_EVENTS, where):
+        yield _said(row, row["client_id"] or row["host"] or "a producer", PRODUCER_EVENTS)
 
 
 def _others(
@@ -112,9 +141,8 @@ def _others(
     own = [key.partition(":")[2] for key in proofs if key.startswith(f"{table.name}:")]
     keys = pa.array(own, pa.string())  # typed: there may be none
     proof = (pc.field("cluster") == incident["cluster"]) & pc.field("event_key").isin(keys)
-    for row in lake.read(table, _near(incident, window) | proof).to_pylist():
-        if row["topic"] not in (None, "", incident["topic"]) or row["kind"] not in _WORDS:
-            continue
+    where = (_near(incident, window) | proof) & _of_topic(incident)
+    for row in _first(lake, table, where):
         if table is BROKER_EVENTS:
             who = "a broker" if row["broker"] is None else f"broker {row['broker']}"
         else:
@@ -124,7 +152,7 @@ def _others(
 
 def _said(row: Row, who: str, table: Table) -> Row:
     place = "" if row["partition"] is None else f"partition {row['partition']}: "
-    values = {k: "?" if v is None else v for k, v in row.items()}
+    values = defaultdict(lambda: "?", {k: v for k, v in row.items() if v is not None})
     return {
         "at": row["at"],
         "who": who,

@@ -29,6 +29,8 @@ COMMANDS: dict[str, str] = {
     "resend-list": "What to send again after a loss.",
     "audit": "Which clients are audited, and which are not.",
     "budgets": "Which retries are about to run out, the most urgent first.",
+    "report": "Everything about a window of time, in one file to look at.",
+    "ui": "The live page: producers, incidents, budgets, groups, coverage, checks.",
     "check": "Run every check, alert, and fail if one has failed.",
     "watch": "Read, run and check every few seconds, and alert at once.",
     "exporter": "Serve the lake's answers as Prometheus metrics.",
@@ -48,6 +50,8 @@ EXTRAS = {
     "scipy": "checks",
     "yaml": "policy",
     "prometheus_api_client": "prometheus",
+    "starlette": "ui",
+    "uvicorn": "ui",
 }
 
 

@@ -101,7 +101,10 @@ def send(loaded: Loaded) -> None:
     """
     from expectations.paging import deliver_alerts
 
-    delivery = deliver_alerts(lake_to_ask(loaded), loaded.settings.alerts, datetime.now(UTC))
+    settings = loaded.settings
+    delivery = deliver_alerts(
+        lake_to_ask(loaded), settings.alerts, datetime.now(UTC), settings.report.url
+    )
     click.echo(f"{delivery.delivered} change(s) delivered, {delivery.waiting} waiting.", err=True)
     delivery.require()
 

@@ -20,7 +20,7 @@ from acktrail.terminal.output import write_rows
 if TYPE_CHECKING:
     from acktrail.alerts.finding import CheckResult
     from acktrail.lake import Lake
-    from acktrail.settings.alerts import AlertSettings
+    from acktrail.settings import Settings
 
 _COLUMNS = ("table", "check", "grade", "outcome", "rows_checked", "sentence", "runbook", "findings")
 
@@ -78,7 +78,7 @@ def command(
     else:
         now = datetime.now(UTC)
         record_alerts(lake, results, suites, asked, now)
-        _deliver(lake, alerts, now)
+        _deliver(lake, loaded.settings, now)
     wrong = {r.check for r in results if r.failed}
     if strict:
         told = (r for r in results if r.open_findings)
@@ -93,15 +93,16 @@ def _unpassed(names: Collection[str]) -> str:
     return textwrap.fill(text, WIDTH - len("ChecksFailed: "), subsequent_indent="  ")
 
 
-def _deliver(lake: Lake, settings: AlertSettings, now: datetime) -> None:
+def _deliver(lake: Lake, settings: Settings, now: datetime) -> None:
     """Tell every receiver, and only then go on."""
     from acktrail.alerts.alert import OPEN
     from expectations.notify import messengers, receivers
     from expectations.outbox import Outbox
     from expectations.paging import deliver_alerts
 
-    delivery = deliver_alerts(lake, settings, now)
-    named = [r.name for r in receivers(settings)] + [m.name for m in messengers(settings)]
+    alerts = settings.alerts
+    delivery = deliver_alerts(lake, alerts, now, settings.report.url)
+    named = [r.name for r in receivers(alerts)] + [m.name for m in messengers(alerts)]
     opened = sum(1 for a in Outbox(lake).live(now).values() if a.status == OPEN)
     told = ", ".join(named) or "nobody: no receiver is set under [alerts]"
     click.echo(f"{opened} open alert(s); {delivery.delivered} change(s) sent to {told}.", err=True)

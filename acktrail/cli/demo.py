@@ -32,7 +32,14 @@ def incident() -> Path:
 
 @click.command()
 @click.option("--lake", metavar="DIR", help="Keep the lake here; else it is removed at the end.")
-def command(lake: str | None) -> None:
+@click.option(
+    "--html",
+    metavar="FILE",
+    default="acktrail-demo.html",
+    show_default=True,
+    help="Where the report is written.",
+)
+def command(lake: str | None, html: str) -> None:
     """Take a recorded incident from raw evidence to the alert a person would read.
 
     The evidence was recorded on a real three-broker cluster with real faults: an acks=1 leader
@@ -47,7 +54,7 @@ def command(lake: str | None) -> None:
     """
     kept = lake or tempfile.mkdtemp(prefix="acktrail-demo-")
     try:
-        show(load(None, [f"lake.uri={kept}", f"cluster={CLUSTER}"], environment={}))
+        show(load(None, [f"lake.uri={kept}", f"cluster={CLUSTER}"], environment={}), Path(html))
     finally:
         if not lake:
             shutil.rmtree(kept, ignore_errors=True)
@@ -55,8 +62,8 @@ def command(lake: str | None) -> None:
         click.echo("\nTo keep the lake and ask it yourself: acktrail demo --lake ./demo-lake")
 
 
-def show(loaded: Loaded) -> None:
-    """Replay, run, and answer, step by step."""
+def show(loaded: Loaded, html: Path) -> None:
+    """Replay, run, and answer, step by step; *html* is where the report goes."""
     from acktrail.terminal.options import open_lake
 
     began = time.monotonic()
@@ -72,7 +79,23 @@ def show(loaded: Loaded) -> None:
     _answer("budgets", "--lake", lake.uri, "--as-of", as_of.isoformat())
     _heading("5. The checks that failed")
     _answer("check", "--lake", lake.uri, "--as-of", as_of.isoformat())
+    _heading("6. The same to look at")
+    _report(lake, as_of, html)
     click.echo(f"\nDone in {time.monotonic() - began:.0f} s.")
+
+
+def _report(lake: Lake, as_of: datetime, html: Path) -> None:
+    """Write the report, and name the address that a browser opens."""
+    since = recorded_from(incident()).isoformat()
+    _answer("report", "--lake", lake.uri, "--html", str(html), "--since", since,
+            "--as-of", as_of.isoformat())  # fmt: skip
+    click.echo(f"\nOpen it in a browser: {html.absolute().as_uri()}")
+
+
+def recorded_from(evidence: Path) -> datetime:
+    """The moment the recording begins."""
+    described = json.loads((evidence / "scenario.json").read_text(encoding="utf-8"))
+    return datetime.fromtimestamp(described["began_at_ms"] / 1000, UTC)
 
 
 def recorded_until(evidence: Path) -> datetime:

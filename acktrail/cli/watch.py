@@ -108,7 +108,9 @@ def round_of(
     others = [step_of(job, lake, spark, options) for job in jobs if job.name not in SMALL_JOBS]
     return [
         *early,
-        CheckStep(lake, loaded.settings.alerts, tables, clock),
+        CheckStep(
+            lake, loaded.settings.alerts, tables, clock, report_url=loaded.settings.report.url
+        ),
         WarmUp(spark),
         *([BackgroundJobs(others, stopping=stopping or threading.Event())] if others else []),
         UpkeepStep(lake, jobs),

@@ -83,6 +83,29 @@ def read_rows(
     return found.select(wanted)
 
 
+def read_batches(
+    table: Table,
+    store: Store,
+    seen: Snapshot,
+    where: ds.Expression | None,
+    columns: Sequence[str],
+) -> Iterator[pa.Table]:
+    """As *read_rows*, a part at a time: memory stays bounded however many rows there are."""
+    refuse_outdated(table, store.path, seen.delta, columns)
+    kinds = pa.schema([schema(table).field(name) for name in columns])
+    try:
+        data = dataset(seen, store, None, where)
+        present = [name for name in columns if name in data.schema.names]
+        scanner = data.scanner(columns=present, filter=where, batch_size=1 << 16)
+        for batch in scanner.to_batches():
+            if batch.num_rows:
+                found = {name: batch.column(name) for name in present}
+                missing = {n: pa.nulls(batch.num_rows, kinds.field(n).type) for n in columns}
+                yield pa.table({**missing, **found}).select(list(columns))
+    except (DeltaError, OSError, pa.ArrowInvalid) as error:
+        raise explained(table, store.path, error) from error
+
+
 def _reaching(files: pa.Table, least: Mapping[str, Any], nulls: bool) -> set[str]:
     kept: Any = pa.repeat(pa.scalar(False), files.num_rows)
     for name, value in least.items():

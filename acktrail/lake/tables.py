@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -279,6 +279,14 @@ class Lake:
             wanted = list(columns) if columns is not None else list(table.names)
             return schema(table).empty_table().select(wanted)
         return read_rows(table, self.at(table), seen, where, columns)
+
+    def batches(self, table: Table, where: Any, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """As *read*, in parts of bounded size; nothing where the table was never written."""
+        from acktrail.lake.rows import read_batches
+
+        seen = self.look(table)
+        if seen is not None:
+            yield from read_batches(table, self.at(table), seen, where, columns)
 
     def outdated(self, table: Table) -> list[str]:
         """Columns that an earlier version wrote as another kind; none if not written yet."""

@@ -189,6 +189,7 @@ class CheckStep:
     tables: Sequence[Table]
     clock: Callable[[], datetime]
     name: str = "checks"
+    report_url: str | None = None
     _kept: dict[tuple[str, str], str] = field(default_factory=dict)
     _kept_at: datetime | None = None
     _open: set[str] = field(default_factory=set)
@@ -225,7 +226,9 @@ class CheckStep:
             keep_results(self.lake, results, as_of)
         changes = record_alerts(self.lake, _told_here(results), suites, asked, as_of)
         self._tell(changes, as_of)
-        delivery = deliver_alerts(self.lake, hasty(self.settings), datetime.now(UTC))
+        delivery = deliver_alerts(
+            self.lake, hasty(self.settings), datetime.now(UTC), self.report_url
+        )
         if delivery.problems:
             # They stay in the outbox, and a watch that ended now would miss what comes next.
             said = "; ".join(delivery.problems)[:500]

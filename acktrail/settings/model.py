@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from acktrail.settings.alerts import AlertSettings
+from acktrail.settings.pages import ReportSettings, UiSettings
 from acktrail.settings.sources import SourceSettings
 from acktrail.settings.spark import SparkSettings
 from acktrail.settings.values import HostPort, Number, Servers, Text
@@ -120,6 +121,8 @@ class Settings(Strict):
     inventory: dict[str, dict[str, str | int | float]] = Field(default_factory=dict)
     """Client id (or a pattern such as "batch-*") to the settings of producers that print none."""
     alerts: AlertSettings = AlertSettings()
+    report: ReportSettings = ReportSettings()
+    ui: UiSettings = UiSettings()
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Settings:

@@ -50,6 +50,7 @@ def settings_text(answers: Answers, policy: str) -> str:
         _cluster_state(answers),
         _audits(answers),
         _alerts(answers, policy),
+        _report(),
         _optional(answers),
     ]
     return "\n".join(parts)
@@ -175,6 +176,13 @@ def _alerts(answers: Answers, policy: str) -> str:
         "# variables: ACKTRAIL_ALERTS__SLACK_TOKEN, ..__TEAMS_URL, ..__PAGERDUTY_KEY.\n"
         f"# Thresholds, owners, maintenance windows, and what is not collected.\n"
         f"policy = {_text(policy)}\n"
+    )
+
+
+def _report() -> str:
+    return (
+        "# Where the file of `acktrail report --html` is served: alerts then link to it.\n"
+        '# [report]\n# url = "https://reports.example/acktrail.html"\n'
     )
 
 

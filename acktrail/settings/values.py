@@ -20,6 +20,7 @@ def _not_bool(value: Any) -> Any:
 
 
 Number = Annotated[float, BeforeValidator(_not_bool), Field(allow_inf_nan=False)]
+Port = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=65535)]
 Count = Annotated[int, BeforeValidator(_not_bool)]
 Text = Annotated[str, Field(min_length=1)]
 

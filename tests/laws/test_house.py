@@ -137,7 +137,10 @@ PACKAGES = ("acktrail", "ingest", "pipelines", "expectations", "lab")
 ONE_SUBJECT = {"clients", "model", "registry", "spark"}
 """Names that say the same in each package: Kafka's clients, what a file of the user may hold, the
 list of a package's sources or jobs, Spark."""
-BY_SUBJECT = ("acktrail/answers", "acktrail/cli", "acktrail/settings", "expectations/domain")
+BY_SUBJECT = (
+    *("acktrail/answers", "acktrail/cli", "acktrail/pages/views", "acktrail/settings"),
+    "expectations/domain",
+)
 """Packages with a module for each subject that a user knows: losses, alerts, sources, a run ..."""
 
 

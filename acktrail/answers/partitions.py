@@ -1,0 +1,196 @@
+"""What the cluster said of its partitions: changes of leader, and spans without enough replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acktrail.answers.inquiry import Inquiry, both
+from acktrail.answers.many import Row, numbers, top
+from acktrail.contracts.bronze import CLUSTER_CONFIGS, CLUSTER_STATES
+from acktrail.contracts.silver import BROKER_EVENTS
+from acktrail.lake import Lake
+
+_MOST = 300
+_CREATED = "log_created"
+_NEW = timedelta(minutes=1)
+_STATES = 2_000_000
+"""Answers about partitions that are looked at, at most."""
+_MARKS = {
+    "unclean_election": "unclean election",
+    "last_known_leader": "last known leader elected",
+    "truncation": "log cut",
+}
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What went wrong with partitions in a window."""
+
+    marks: list[Row] = field(default_factory=list)
+    """`at`, `what`, `kind` (election, unclean or truncation), `topic`, `partition`, `offset`."""
+    spans: list[Row] = field(default_factory=list)
+    """`begins`, `ends`, `kind` (leaderless or under_min_isr), `partitions`: places concerned."""
+    left_out: int = 0
+
+
+def faults(lake: Lake, asked: Inquiry) -> Faults:
+    """Elections, truncations, and spans without a leader or below min.insync.replicas."""
+    marks, more = _printed(lake, asked)
+    states = _states(lake, asked)
+    changes = list(_changes(states, _minimum(lake, asked)))
+    marks += [row for row in changes if row["kind"] == "election"]
+    spans = _merged([row for row in changes if row["kind"] != "election"])
+    marks.sort(key=lambda r: (r["at"], r["kind"], r["topic"], r["partition"]))
+    more += max(0, len(marks) - _MOST) + max(0, len(spans) - _MOST)
+    return Faults(marks[:_MOST], spans[:_MOST], more)
+
+
+def _printed(lake: Lake, asked: Inquiry) -> tuple[list[Row], int]:
+    """What brokers printed: an event that several print is one."""
+    where = both(asked.at(BROKER_EVENTS), pc.field("kind").isin([*_MARKS, _CREATED]))
+    columns = ("at", "kind", "topic", "partition", "broker", "offset", "leader", "event_key")
+    order = [("at", "ascending"), ("event_key", "ascending")]
+    found = top(lake, BROKER_EVENTS, where, columns, order, _MOST * 4)
+    marks: dict[tuple[Any, ...], Row] = {}
+    created = {
+        (r["topic"], r["partition"]): r["at"] for r in reversed(found.rows) if r["kind"] == _CREATED
+    }
+    for row in found.rows:
+        if row["kind"] == _CREATED or _of_new_log(row, created):
+            continue
+        place = f"{row['topic'] or '?'}-{'?' if row['partition'] is None else row['partition']}"
+        cut = f" to offset {row['offset']}" if row["offset"] is not None else ""
+        who = "" if row["broker"] is None else f" by broker {row['broker']}"
+        marks.setdefault(
+            (row["kind"], place, row["offset"], row["at"].replace(microsecond=0)),
+            {
+                "at": row["at"],
+                "kind": "truncation" if row["kind"] == "truncation" else "unclean",
+                "what": f"{_MARKS[row['kind']]} of {place}{cut}{who}",
+                "topic": row["topic"] or "",
+                "partition": -1 if row["partition"] is None else row["partition"],
+                "offset": row["offset"],
+            },
+        )
+    return list(marks.values()), found.left_out
+
+
+def _of_new_log(row: Row, created: dict[tuple[Any, Any], datetime]) -> bool:
+    """Whether a new, empty log is cut to its beginning: nothing is lost by that."""
+    born = created.get((row["topic"], row["partition"]))
+    return row["offset"] == 0 and born is not None and abs(row["at"] - born) < _NEW
+
+
+def _states(lake: Lake, asked: Inquiry) -> pa.Table:
+    """Answers in the window, sorted by partition and time: `leader`, `in_sync` as numbers."""
+    columns = ["cluster", "topic", "partition", "at", "leader", "isr"]
+    parts: list[pa.Table] = []
+    rows = 0
+    for batch in lake.batches(CLUSTER_STATES, asked.at(CLUSTER_STATES), columns):
+        in_sync = pc.list_value_length(batch["isr"])
+        parts.append(batch.drop_columns(["isr"]).append_column("in_sync", in_sync))
+        rows += batch.num_rows
+        if rows > _STATES:
+            break
+    if not parts:
+        return pa.table({name: [] for name in (*columns[:-1], "in_sync")})
+    order: list[Any] = [(name, "ascending") for name in columns[:4]]
+    return pa.concat_tables(parts).sort_by(order)
+
+
+def _minimum(lake: Lake, asked: Inquiry) -> dict[tuple[str, str], int]:
+    """Cluster and topic to min.insync.replicas, by the newest settings before the window's end."""
+    where = (pc.field("entity_kind") == "topic") & (pc.field("at") <= asked.until)
+    found: dict[tuple[str, str], tuple[datetime, int]] = {}
+    for batch in lake.batches(CLUSTER_CONFIGS, where, ["cluster", "entity", "at", "settings"]):
+        for row in batch.to_pylist():
+            value = dict(row["settings"] or ()).get("min.insync.replicas") or ""
+            key = (row["cluster"], row["entity"])
+            if value.isdigit() and (key not in found or found[key][0] <= row["at"]):
+                found[key] = (row["at"], int(value))
+    return {key: value for key, (_, value) in found.items()}
+
+
+def _changes(states: pa.Table, minimum: dict[tuple[str, str], int]) -> Iterator[Row]:
+    """Only rows beside a change are looked at one by one."""
+    if not states.num_rows:
+        return
+    starts = first_of_each(states, ("cluster", "topic", "partition"))
+    leader = numbers(states["leader"], -2)
+    in_sync = numbers(states["in_sync"], -1)
+    changed = starts.copy()
+    changed[1:] |= (leader[1:] != leader[:-1]) | (in_sync[1:] != in_sync[:-1])
+    last = np.append(starts[1:], True)
+    kept = np.flatnonzero(changed | last)
+    picked = states.take(kept).to_pylist()
+    open_spans: dict[str, Row] = {}
+    before: Row | None = None
+    for row, begins in zip(picked, starts[kept], strict=True):
+        row["at"] = row["at"].astimezone(UTC)
+        if begins:
+            yield from open_spans.values()
+            open_spans, before = {}, None
+        if before is not None and row["leader"] not in (before["leader"], None, -1):
+            yield _mark(row)
+        _follow(row, minimum.get((row["cluster"], row["topic"])), open_spans)
+        yield from [open_spans.pop(kind) for kind in list(open_spans) if open_spans[kind]["over"]]
+        before = row
+    yield from open_spans.values()
+
+
+def _mark(row: Row) -> Row:
+    return {
+        "at": row["at"],
+        "kind": "election",
+        "what": f"broker {row['leader']} leads {row['topic']}-{row['partition']}",
+        "topic": row["topic"],
+        "partition": row["partition"],
+        "offset": None,
+    }
+
+
+def _follow(row: Row, least: int | None, spans: dict[str, Row]) -> None:
+    """Begin, prolong or end the spans of a partition at this answer."""
+    short = least is not None and row["in_sync"] is not None and row["in_sync"] < least
+    alone = row["leader"] is not None and row["leader"] < 0
+    for kind, holds in (("leaderless", alone), ("under_min_isr", short)):
+        if holds and kind not in spans:
+            place = f"{row['topic']}-{row['partition']}"
+            spans[kind] = {"kind": kind, "begins": row["at"], "ends": row["at"], "place": place}
+            spans[kind] |= {"topic": row["topic"], "over": False}
+        elif kind in spans:
+            spans[kind]["ends"] = row["at"]
+            spans[kind]["over"] = not holds
+
+
+def _merged(spans: Sequence[Row]) -> list[Row]:
+    """Spans of one kind that overlap are one, with the partitions concerned."""
+    merged: list[Row] = []
+    for row in sorted(spans, key=lambda r: (r["kind"], r["begins"], r["place"])):
+        last = merged[-1] if merged else None
+        if last and last["kind"] == row["kind"] and row["begins"] <= last["ends"]:
+            last["ends"] = max(last["ends"], row["ends"])
+            last["partitions"] = sorted({*last["partitions"], row["place"]})
+        else:
+            merged.append(
+                {k: row[k] for k in ("kind", "begins", "ends")} | {"partitions": [row["place"]]}
+            )
+    return sorted(merged, key=lambda r: (r["begins"], r["kind"]))
+
+
+def first_of_each(rows: pa.Table, keys: Sequence[str]) -> Any:
+    """Of sorted *rows*, which are the first of their *keys*."""
+    first = np.zeros(rows.num_rows, dtype=bool)
+    first[:1] = True
+    for name in keys:
+        column = rows[name].combine_chunks()
+        codes = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        first[1:] |= codes[1:] != codes[:-1]
+    return first

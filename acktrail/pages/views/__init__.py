@@ -1,0 +1,1 @@
+"""One view per question: each turns an answer into markup."""
