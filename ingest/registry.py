@@ -18,6 +18,7 @@ BUILDERS: dict[str, str] = {
     "prometheus": "ingest.sources.prometheus",
     "scrape": "ingest.sources.scrape",
     "verifiable": "ingest.sources.verifiable",
+    "librdkafka_stats": "ingest.sources.librdkafka_stats",
     "log_scan": "ingest.sources.log_scan",
     "cluster_state": "ingest.sources.cluster_state",
     "log_topic": "ingest.sources.log_topic",

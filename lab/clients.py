@@ -129,6 +129,8 @@ def _python_producer(cluster: Cluster, wanted: Producer, evidence: Path, prefix:
         "on_stop": wanted.on_stop,
         "repeating_keys": wanted.repeating_keys,
         **_audit(wanted),
+        "statistics": str(_directory(evidence / "statistics") / f"{wanted.name}.jsonl"),
+        "statistics_ms": wanted.statistics_ms,
     }
     client = _python(cluster, "lab.python_producer", wanted, evidence, plan)
     client.prefix = prefix

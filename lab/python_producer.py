@@ -75,13 +75,23 @@ def audited_clients() -> Any:
 
 
 def _producer(wanted: Mapping[str, Any]) -> Producer:
+    settings = wanted["settings"] | _statistics(wanted)
     if "audit" not in wanted:
-        return Producer(wanted["settings"])
+        return Producer(settings)
     library = audited_clients()
-    made: Producer = library.AuditedProducer(
-        wanted["settings"], audit=library.Audit(**wanted["audit"])
-    )
+    made: Producer = library.AuditedProducer(settings, audit=library.Audit(**wanted["audit"]))
     return made
+
+
+def _statistics(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that write librdkafka's statistics to a file, one JSON document to a line."""
+    if not wanted["statistics_ms"]:
+        return {}
+    file = Path(wanted["statistics"]).open("a", buffering=1)  # noqa: SIM115 - open to the end
+    return {
+        "statistics.interval.ms": wanted["statistics_ms"],
+        "stats_cb": lambda document: file.write(document + "\n"),
+    }
 
 
 def _one_by_one(producer: Producer, wanted: Mapping[str, Any]) -> int:

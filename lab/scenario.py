@@ -56,6 +56,8 @@ class Producer:
     large_every: int = 0
     """Python: every so many messages, one carries a header of `large_bytes`."""
     large_bytes: int = 0
+    statistics_ms: int = 0
+    """Python: how often librdkafka's statistics are written to a file beside the log; 0: never."""
     on_stop: Literal["flush", "purge", "drop"] = "flush"
     """Python, at SIGTERM: wait for all reports, purge what is queued, or simply end."""
 

@@ -101,7 +101,9 @@ def _sources(loaded: Loaded) -> Iterator[Probe]:
             yield web.prometheus_probe(source)
         elif isinstance(source, kinds.ScrapeSource):
             yield web.scrape_probe(source)
-        elif isinstance(source, kinds.LogFilesSource | kinds.VerifiableSource):
+        elif isinstance(
+            source, kinds.LogFilesSource | kinds.LibrdkafkaStatsSource | kinds.VerifiableSource
+        ):
             yield files.files_probe(source)
     if not settings.sources:
         said = "none is configured: `acktrail agent` has nothing to read. See `acktrail init`"

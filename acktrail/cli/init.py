@@ -33,6 +33,9 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 @click.option("--zone", metavar="NAME", help="Time zone of log times, e.g. Europe/Berlin.")
 @click.option("--prometheus", metavar="URL", help="A Prometheus server with the metrics.")
 @click.option("--scrape", multiple=True, metavar="URL", help="A JMX exporter; can be repeated.")
+@click.option(
+    "--statistics", multiple=True, metavar="GLOB", help="Files of librdkafka's statistics."
+)
 @click.option("--no-metrics", is_flag=True, help="Metrics are not collected.")
 @click.option("--audited", multiple=True, metavar="TOPIC", help="Audited topic; can be repeated.")
 @click.option("--no-audits", is_flag=True, help="No topic is audited.")
@@ -77,7 +80,7 @@ _TOPICS: dict[str, tuple[tuple[str, ...], str]] = {
     "lake": (("lake",), ""),
     "kafka": (("bootstrap_servers",), "no_kafka"),
     "logs": (("logs",), "no_logs"),
-    "metrics": (("prometheus", "scrape"), "no_metrics"),
+    "metrics": (("prometheus", "scrape", "statistics"), "no_metrics"),
     "audits": (("audited",), "no_audits"),
     "alerts": (("alertmanager",), "no_alertmanager"),
 }
@@ -127,6 +130,7 @@ def _ask(given: dict[str, Any]) -> None:
         ("logs", "logs", "Log files, as globs separated by commas", _several),
         ("metrics", "prometheus", "Address of a Prometheus server", str),
         ("metrics", "scrape", "Or addresses of JMX exporters, separated by commas", _several),
+        ("metrics", "statistics", "Or files of librdkafka's statistics, as globs", _several),
         ("audits", "audited", "Topics whose producers are audited, separated by commas", _several),
         ("alerts", "alertmanager", "Addresses of Alertmanager, separated by commas", _several),
     ]
@@ -173,6 +177,7 @@ def _answers(given: dict[str, Any]) -> Answers:
         zone=given["zone"] or "UTC",
         prometheus=given["prometheus"] or "",
         scrape=tuple(given["scrape"]),
+        statistics=tuple(given["statistics"]),
         audited_topics=tuple(given["audited"]),
         alertmanager=tuple(given["alertmanager"]),
     )

@@ -170,6 +170,17 @@ class VerifiableSource(_Source):
     """What the producers were started with (acks, retries ...): their lines do not say."""
 
 
+class LibrdkafkaStatsSource(_Source):
+    """Files with librdkafka's statistics: each `stats_cb` appends its JSON as one line."""
+
+    kind: Literal["librdkafka_stats"]
+    paths: tuple[PathGlob, ...] = Field(min_length=1)
+    host: Text | None = None
+    """Host of the clients; the machine's own name where not set."""
+    rotated: bool = True
+    """Also read what rotation put beside a named file."""
+
+
 class LogScanSource(_Source):
     """An independent reader of audited topics: what is really in the log."""
 
@@ -210,6 +221,7 @@ SourceSettings = Annotated[
     | PrometheusSource
     | ScrapeSource
     | VerifiableSource
+    | LibrdkafkaStatsSource
     | LogScanSource
     | ClusterStateSource,
     Field(discriminator="kind"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 EVIDENCE = ("logs", "metrics", "audits")
+_STATISTICS = ('kind = "librdkafka_stats"', 'name = "statistics"')
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,15 @@ class Answers:
     zone: str = "UTC"
     prometheus: str = ""
     scrape: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
     audited_topics: tuple[str, ...] = ()
     alertmanager: tuple[str, ...] = ()
 
     @property
     def not_collected(self) -> tuple[str, ...]:
         """The kinds of evidence that nothing here reads."""
-        held = (self.logs, self.prometheus or self.scrape, self.audited_topics)
+        metrics = self.prometheus or self.scrape or self.statistics
+        held = (self.logs, metrics, self.audited_topics)
         return tuple(kind for kind, given in zip(EVIDENCE, held, strict=True) if not given)
 
 
@@ -143,6 +146,8 @@ def _metrics(answers: Answers) -> str:
         parts.append(_source(*prometheus, f"url = {_text(answers.prometheus)}"))
     if answers.scrape:
         parts.append(_source(*scrape, f"targets = {_list(answers.scrape)}"))
+    if answers.statistics:
+        parts.append(_source(*_STATISTICS, f"paths = {_list(answers.statistics)}"))
     if not parts:
         parts.append(_commented(*prometheus, 'url = "http://prometheus:9090"'))
     return head + "\n".join(parts)
@@ -195,7 +200,13 @@ def _optional(answers: Answers) -> str:
         'kind = "audit_topic"', 'name = "clients"', 'topics = ["acktrail-reports"]'
     )
     soak = _commented('kind = "verifiable"', 'name = "soak"', 'paths = ["/var/log/soak/*.jsonl"]')
+    statistics = (
+        ""
+        if answers.statistics
+        else _commented(*_STATISTICS, 'paths = ["/var/log/orders/statistics*.jsonl"]')
+    )
     return (
+        f"# Statistics that clients on librdkafka write to a file: docs/agents.md.\n{statistics}\n"
         f"# Reports of audited clients, see docs/audit_your_application.md.\n{clients}\n"
         f"# Log lines that a shipper sends to Kafka topics.\n{shipped}\n"
         f"# Output of VerifiableProducer and VerifiableConsumer.\n{soak}\n"

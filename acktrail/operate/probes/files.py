@@ -10,23 +10,27 @@ from zoneinfo import ZoneInfo
 
 from acktrail.lake.directory_access import user_name
 from acktrail.operate.probes.row import FAILED, OK, WARNING, Clock, Probe, Row, counted
-from acktrail.settings.sources import LogFilesSource, VerifiableSource
+from acktrail.settings.sources import LibrdkafkaStatsSource, LogFilesSource, VerifiableSource
 
 _TAIL = 65_536
+_STATISTICS_TAIL = 4 * 1024 * 1024
 _APART_S = 120.0
 """A last line written this long before or after the file changed has a wrong zone or clock."""
 
 
-def files_probe(settings: LogFilesSource | VerifiableSource) -> Probe:
+Files = LogFilesSource | LibrdkafkaStatsSource | VerifiableSource
+
+
+def files_probe(settings: Files) -> Probe:
     """The files of one source."""
     what = f"source {settings.name}"
     return Probe(what, lambda: _look(what, settings))
 
 
-def _look(what: str, settings: LogFilesSource | VerifiableSource) -> list[Row | Clock]:
+def _look(what: str, settings: Files) -> list[Row | Clock]:
     from ingest.files.rotation import expand
 
-    rotated = isinstance(settings, LogFilesSource) and settings.rotated
+    rotated = not isinstance(settings, VerifiableSource) and settings.rotated
     found = expand(settings.paths, rotated)
     closed = [path for path in found if not os.access(path, os.R_OK, effective_ids=True)]
     if closed:
@@ -46,6 +50,15 @@ def _look(what: str, settings: LogFilesSource | VerifiableSource) -> list[Row | 
         apart = _zone_trouble(newest, settings.zone)
         if apart:
             return [Row(what, WARNING, apart)]
+    if isinstance(settings, LibrdkafkaStatsSource):
+        without = [path for path in found if not _has_statistics(path)]
+        if without:
+            remark = (
+                f"{len(without)} of {counted(len(found), 'file')} without a document of "
+                f"librdkafka's statistics in the last lines, for example {without[0]}. Set "
+                "statistics.interval.ms and a stats_cb that writes each document as one line."
+            )
+            return [Row(what, WARNING, remark)]
     return [Row(what, OK, f"{counted(len(found), 'file')}, all readable")]
 
 
@@ -111,6 +124,22 @@ def _span(ahead_s: float) -> str:
     minutes = round(abs(ahead_s) / 60)
     span = f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
     return f"{span} {'after' if ahead_s > 0 else 'before'}"
+
+
+def _has_statistics(path: str) -> bool:
+    """Whether *path* ends with statistics, as far as its last lines show; an archive has them."""
+    from acktrail.metrics.librdkafka import is_statistics
+    from ingest.sources.librdkafka_stats import document_of
+
+    if path.endswith(".gz"):
+        return True
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _STATISTICS_TAIL))
+        lines = file.read().splitlines()
+    if size > _STATISTICS_TAIL and len(lines) < 3:
+        return True  # documents longer than what was looked at
+    return any(is_statistics(document_of(line)) for line in lines)
 
 
 def _last_lines(path: str) -> list[str]:

@@ -32,6 +32,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "prometheus": {"url": "http://p:9090"},
     "scrape": {"targets": ["http://a:7071"]},
     "verifiable": {"paths": ["/a"]},
+    "librdkafka_stats": {"paths": ["/a"]},
     "log_scan": {"topics": ["orders"]},
     "cluster_state": {},
     "audit_topic": {},
