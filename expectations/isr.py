@@ -1,7 +1,8 @@
 """Which brokers and partitions are behind what was found, by what the cluster itself answered.
 
 A client's line names the leader that refused it; the cluster's answer names the replica that is
-missing.
+missing. A broker that is back by the time a check looks was behind it all the same: all answers
+since the finding began count.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from acktrail.alerts.finding import OUT_OF_SYNC, Finding, first_keys
 from acktrail.contracts.bronze import CLUSTER_STATES
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.window import day_of
+from expectations.domain.expectation import clock
 
 if TYPE_CHECKING:
     from acktrail.lake import Lake
 
 _FRESH = timedelta(minutes=10)
 """How old the cluster's answer may be."""
+_ASKED_BEFORE = timedelta(seconds=30)
+"""How long before a sign an answer may have been given that explains it."""
 
 Row = Mapping[str, Any]
 
@@ -36,10 +40,18 @@ def with_isr(lake: Lake, findings: Sequence[Finding], as_of: datetime) -> list[F
 
 
 def _of(answers: Mapping[tuple[str, str], Sequence[Row]], finding: Finding) -> Sequence[Row]:
-    """The answers about the topic of *finding*; about all topics where it names none."""
+    """Of each partition of *finding*'s topic, the newest answer in its time that lacks a replica.
+
+    Of all topics where it names none. What was answered shortly before it began counts too: the
+    cluster is asked only now and then.
+    """
     if finding.topic:
-        return answers.get((finding.cluster, finding.topic), ())
-    return [row for (c, _), rows in answers.items() if c == finding.cluster for row in rows]
+        mine = answers.get((finding.cluster, finding.topic), ())
+    else:
+        mine = [row for (c, _), rows in answers.items() if c == finding.cluster for row in rows]
+    since = finding.starts_at - _ASKED_BEFORE
+    newest = {(r["topic"], r["partition"]): r for r in mine if r["at"] >= since}
+    return list(newest.values())
 
 
 def _is_meant(finding: Finding) -> bool:
@@ -55,7 +67,7 @@ def _is_meant(finding: Finding) -> bool:
 def _answers(
     lake: Lake, topics: Iterable[tuple[str, str]], as_of: datetime
 ) -> dict[tuple[str, str], list[Row]]:
-    """The newest answer about each partition of *topics*, of those that lack a replica."""
+    """The answers about partitions of *topics* that lacked a replica then, the newest last."""
     since = as_of - _FRESH
     where = (
         (ds.field("day") >= day_of(since)) & (ds.field("at") >= since) & (ds.field("at") <= as_of)
@@ -69,9 +81,11 @@ def _answers(
         (row["cluster"], row["topic"], row["partition"]): row for row in rows
     }
     found: dict[tuple[str, str], list[Row]] = {}
-    for (cluster, topic, _), last in sorted(newest.items(), key=lambda entry: entry[0]):
-        if missing_replicas(last) or is_leaderless(last):
-            found.setdefault((cluster, topic), []).append(last)
+    for row in sorted(rows, key=lambda row: (row["partition"], row["at"])):
+        if missing_replicas(row) or is_leaderless(row):
+            now = newest[row["cluster"], row["topic"], row["partition"]]
+            over = not (missing_replicas(now) or is_leaderless(now))
+            found.setdefault((row["cluster"], row["topic"]), []).append({**row, "over": over})
     return found
 
 
@@ -103,4 +117,6 @@ def partition_text(row: Row) -> str:
     leader = "no leader" if is_leaderless(row) else f"leader {row['leader']}"
     isr = " ".join(str(b) for b in sorted(row["isr"] or ())) or "none"
     replicas = " ".join(str(b) for b in sorted(row["replicas"] or ()))
-    return f"{row['topic']}-{row['partition']} ({leader}, in sync {isr} of replicas {replicas})"
+    when = f" at {clock(row['at'])}" if row.get("over") else ""
+    said = f"{leader}, in sync {isr} of replicas {replicas}{when}"
+    return f"{row['topic']}-{row['partition']} ({said})"

@@ -24,6 +24,7 @@ from acktrail.contracts.runs import COVERAGE
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.errors import TransientError
 from acktrail.policy import KINDS, Policy
+from expectations.client_owners import with_owners
 from expectations.domain.evidence import STALE
 from expectations.domain.expectation import missing, not_collected
 from expectations.domain.structure import structural
@@ -118,7 +119,7 @@ def validate(
         results.extend(_results(suite, len(frame), raw, asked, unknown))
     if docs is not None:
         build_docs(gx_context, docs)
-    return results
+    return with_owners(lake, results, asked.policy, asked.question)
 
 
 def _gaps(suites: Sequence[Suite], lake: Lake, asked: Asked) -> Mapping[str, Sequence[Finding]]:

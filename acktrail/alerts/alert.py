@@ -95,14 +95,18 @@ class Alert:
         return sum(lost_in_the_end(self.symptoms).values())
 
     @property
+    def weighty(self) -> Sequence[Symptom]:
+        """The signs that can keep it open: those that page, of a page."""
+        return [s for s in self.symptoms if s.grade is self.grade] or self.symptoms
+
+    @property
     def goes_on(self) -> bool:
         """Whether any sign but a loss goes on, or a loss is not acknowledged.
 
         What only makes a ticket does not keep a page open: it is a ticket again afterwards. (Where
         a policy has made a ticket of the sign that opened it, it stays a page until it is over.)
         """
-        weighty = [s for s in self.symptoms if s.grade is self.grade] or self.symptoms
-        held = any(not s.over and not s.loss for s in weighty)
+        held = any(not s.over and not s.loss for s in self.weighty)
         return held or self.lost > (self.acknowledged or 0)
 
     def row(self) -> dict[str, Any]:

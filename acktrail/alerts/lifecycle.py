@@ -156,9 +156,10 @@ def _continued(occurrence: Occurrence, alerts: Iterable[Alert]) -> list[Alert]:
             continue
         if occurrence.pages and alert.grade is not Grade.FAIL:
             continue  # a ticket never becomes a page: a page opens, and the ticket joins it
-        if not occurrence.pages and alert.grade is Grade.FAIL and alert.status != OPEN:
+        below = not occurrence.pages and alert.grade is Grade.FAIL
+        if below and alert.status != OPEN and not _told_already(occurrence, alert):
             continue  # nor does a ticket open a page again
-        if not occurrence.pages and alert.grade is Grade.FAIL:
+        if below:
             outlives = occurrence.span[1] is None and _span(alert)[1] is not None
             if outlives:
                 continue  # nor is it hidden in a page about what is over
@@ -170,6 +171,14 @@ def _continued(occurrence: Occurrence, alerts: Iterable[Alert]) -> list[Alert]:
     found.sort(key=lambda entry: entry[:4])
     best = min((entry[1] for entry in found), default=0)
     return [entry[4] for entry in found if entry[1] == best]
+
+
+def _told_already(occurrence: Occurrence, alert: Alert) -> bool:
+    """Whether all of *occurrence* is over, and was told by *alert* while it was open."""
+    known = {s.about for s in alert.symptoms}
+    return occurrence.until_at is not None and all(
+        s.about in known for s in symptoms_of(occurrence.findings)
+    )
 
 
 def _likeness(occurrence: Occurrence, alert: Alert) -> int | None:
@@ -349,7 +358,7 @@ def _closed(alert: Alert, now: datetime, known: Hindsight, reason: str = "") -> 
         changed_at=now,
         status=RESOLVED,
         delivered=(),
-        until_at=_last(alert.symptoms) or now,
+        until_at=_last(alert.weighty) or now,
         ends_at=now,
     )
     return over.described(known.outcome(over), reason)

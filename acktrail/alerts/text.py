@@ -5,6 +5,7 @@ Nothing here depends on the clock: a page's words change when what is known of i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -26,6 +27,7 @@ from acktrail.contracts.vocabulary import Grade
 _IN_SUMMARY = 2
 _IN_DESCRIPTION = 8
 _NAMES = 8
+_SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 _LEADS: dict[str, str] = {
     BROKERS: "Brokers",
     REFUSED: "SendsRefused",
@@ -51,12 +53,13 @@ def page_annotations(
 
     *ends_at* is None while the page is open.
     """
-    ordered = sorted(symptoms, key=_weight)
+    ordered = sorted(symptoms, key=_weight if ends_at is None else _weight_in_the_end)
     alive = [s for s in ordered if not s.over]
     told = alive if alive and ends_at is None else ordered
+    first = _to_do_first if ends_at is None else _weight_in_the_end
     given = {
         "summary": _open(told) if ends_at is None else _over(ordered, starts_at, ends_at, outcome),
-        "description": _description(told, ordered, outcome),
+        "description": _description(told, ordered, ends_at is not None, outcome),
         "state": _names(s.state for s in told),
         "checks": _names(s.check for s in told),
         "cause": _names(s.cause for s in told if s.state not in WEAK_STATES),
@@ -70,7 +73,7 @@ def page_annotations(
         "records_at_stake": _stake(alive),
         "first_deadline": moment(_deadline(alive)),
         "what_to_do": " ".join(_fixes(told)),
-        "runbook_url": next((s.runbook for s in sorted(told, key=_to_do_first) if s.runbook), ""),
+        "runbook_url": next((s.runbook for s in sorted(told, key=first) if s.runbook), ""),
         "explain": _explain(told),
         "keys": "\n".join(list(dict.fromkeys(k for s in told for k in s.keys))[:MOST_KEYS]),
     }
@@ -120,6 +123,11 @@ def _weight(symptom: Symptom) -> tuple[object, ...]:
     return (*urgent, symptom.began_at, -symptom.count, symptom.key)
 
 
+def _weight_in_the_end(symptom: Symptom) -> tuple[object, ...]:
+    """As *_weight*, of signs of which it does not matter any more which went on for longest."""
+    return (bool(symptom.gone) and symptom.loss, *_weight(symptom)[1:])
+
+
 def _open(symptoms: Sequence[Symptom]) -> str:
     said = list(dict.fromkeys(s.because for s in symptoms))
     more = len(said) - _IN_SUMMARY
@@ -147,9 +155,11 @@ def _over(symptoms: Sequence[Symptom], start: datetime, end: datetime, outcome: 
     return " ".join([*parts, outcome]).strip()
 
 
-def _description(told: Sequence[Symptom], known: Sequence[Symptom], outcome: str) -> str:
+def _description(
+    told: Sequence[Symptom], known: Sequence[Symptom], over: bool, outcome: str
+) -> str:
     """Everything a person needs, one thing to a line."""
-    said = list(dict.fromkeys(_sentence(s.because) for s in told))
+    said = list(dict.fromkeys(_sentence(s.past if over else s.because) for s in told))
     lines = [f"- {text}" for text in said[:_IN_DESCRIPTION]]
     if len(said) > _IN_DESCRIPTION:
         lines.append(f"- {len(said) - _IN_DESCRIPTION} more signs: `acktrail alerts list`")
@@ -173,12 +183,14 @@ def _description(told: Sequence[Symptom], known: Sequence[Symptom], outcome: str
 
 def _fixes(symptoms: Sequence[Symptom]) -> list[str]:
     ordered = sorted(symptoms, key=_to_do_first)
-    return [_sentence(f) for f in dict.fromkeys(s.fix for s in ordered if s.fix)][:3]
+    fixes = list(dict.fromkeys(_sentence(s.fix[0].upper() + s.fix[1:]) for s in ordered if s.fix))
+    return list(dict.fromkeys(text for fix in fixes[:3] for text in _SENTENCES.split(fix)))
 
 
-def _to_do_first(symptom: Symptom) -> tuple[bool, bool, bool]:
-    """What can still be saved comes before what is lost."""
-    return (symptom.over, symptom.deadline is None, not symptom.loss)
+def _to_do_first(symptom: Symptom) -> tuple[object, ...]:
+    """What can still be saved comes before what is lost, and that before what only warns."""
+    warns = symptom.grade is not Grade.FAIL
+    return (symptom.over, symptom.deadline is None, not symptom.loss, warns)
 
 
 def _explain(symptoms: Sequence[Symptom]) -> str:
@@ -191,8 +203,9 @@ def _explain(symptoms: Sequence[Symptom]) -> str:
 
 
 def _count(symptoms: Sequence[Symptom]) -> int:
+    """Lost messages; without any, what the first sign counts: others count other things."""
     lost = [s.count for s in symptoms if s.loss]
-    return sum(lost) if lost else sum(s.count for s in symptoms)
+    return sum(lost) if lost else next((s.count for s in symptoms), 0)
 
 
 def _stake(symptoms: Sequence[Symptom]) -> str:

@@ -109,7 +109,7 @@ def retries_exhausted(loss: Loss) -> Explained | None:
         Confidence.SAME_CLIENT,
         f"{loss.finding.error} outlasted all {retries or 'configured'} retries",
         with_account(loss, lines[-20:]),
-        "default retries, and a longer delivery.timeout.ms",
+        "use default retries, and a longer delivery.timeout.ms",
     )
 
 
@@ -124,7 +124,7 @@ def not_enough_replicas(loss: Loss) -> Explained | None:
         f"fewer replicas of {place(loss)} were in sync than min.insync.replicas demands, "
         "and the client does not retry",
         with_account(loss, found[:20]),
-        "default retries; bring the replicas back",
+        "bring the replicas back, and use default retries",
     )
 
 
@@ -139,7 +139,7 @@ def gave_up_at_once(loss: Loss) -> Explained | None:
         Confidence.SAME_CLIENT,
         f"retries=0: {loss.finding.error} was not tried again",
         with_account(loss, _of_client(loss, _FAILURES)),
-        "default retries",
+        "use default retries",
     )
 
 

@@ -112,7 +112,7 @@ def prints_settings(lake: Lake, files: Iterable[str]) -> bool:
 class PacedStep(JobStep):
     """A job whose evidence comes in steps of its own, and is not run more often than that."""
 
-    every: timedelta = timedelta(seconds=20)
+    every: timedelta = timedelta(seconds=10)
     _ran_at: datetime | None = None
 
     def __call__(self, as_of: datetime) -> bool:

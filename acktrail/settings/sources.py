@@ -131,10 +131,11 @@ class PrometheusSource(_Http):
                 raise ValueError(f"{label!r} is not the name of a label")
         return match
 
-    interval_s: Number = Field(default=30.0, gt=0)
+    interval_s: Number = Field(default=15.0, gt=0)
     """How often it is asked."""
-    late_s: Number = Field(default=30.0, ge=0)
-    """How long samples may take to arrive; nothing younger is read."""
+    late_s: Number = Field(default=15.0, ge=0)
+    """How long samples may take to arrive; nothing younger is read. A Prometheus server has them
+    once a scrape has ended, after 10 s at most by default; remote storage may need longer."""
     window_s: Number = Field(default=3600.0, gt=0)
     """Longest range of one query; halved by itself where the server finds it too large."""
     history_s: Number = Field(default=86_400.0, gt=0)

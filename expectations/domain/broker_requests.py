@@ -10,7 +10,7 @@ import pandas as pd
 from acktrail.alerts.finding import Finding
 from acktrail.contracts.vocabulary import Outcome
 from acktrail.retries.fleet import NO_ERROR
-from acktrail.retries.remedy import LACKS_REPLICAS
+from acktrail.retries.remedy import BRING_BACK, LACKS_REPLICAS
 from expectations.domain.brokers import BrokerExpectation
 from expectations.domain.expectation import instant, keys_of, number, texts
 from expectations.stretches import Stretch, stretches
@@ -76,6 +76,7 @@ class _NoFailedRequests(BrokerExpectation):
             who = f"Brokers {', '.join(brokers)}"
         why = ", ".join(list(errors)[:3])
         said = f"{number(count, self.noun)}{where}" + (f" ({why})" if why else "")
+        lacks = next(iter(errors), "").startswith(LACKS_REPLICAS)
         return Finding(
             outcome=Outcome.FAIL,
             cluster=cluster,
@@ -88,10 +89,10 @@ class _NoFailedRequests(BrokerExpectation):
             because=f"{who} failed {said}.",
             what=f"{who} failed {said}",
             past=f"{who} failed {said}",
-            fix=self.fix,
+            fix=BRING_BACK if lacks else self.fix,
             count=count,
             keys=keys_of(rows, _KEY),
-            brokers=() if next(iter(errors), "").startswith(LACKS_REPLICAS) else brokers,
+            brokers=() if lacks else brokers,
         )
 
 
@@ -103,9 +104,7 @@ class ExpectNoFailedProduceRequests(_NoFailedRequests):
     request: ClassVar[str] = "Produce"
     state: ClassVar[str] = "failed_produce_requests"
     noun: ClassVar[str] = "produce request"
-    fix: ClassVar[str] = (
-        "Look at the replicas of the topic: NOT_ENOUGH_REPLICAS ends when they are back."
-    )
+    fix: ClassVar[str] = "Look at the logs of these brokers, and at their disks and network."
 
 
 class ExpectNoFailedFetchRequests(_NoFailedRequests):

@@ -21,8 +21,11 @@ from expectations.domain.expectation import (
     hour_start,
     keys_of,
     missing,
+    number,
 )
 from expectations.domain.rates import missing_metrics
+from expectations.rate_samples import FAILED
+from expectations.stretches import stretches
 
 _COUNT = "failed_produce_requests_total"
 _EXPLAINING = (
@@ -53,27 +56,20 @@ class ExpectFailedProduceRequestsExplained(DomainExpectation):
         known = explained(frame)
         unknown = [place not in known for place in above[_PLACE].itertuples(index=False, name=None)]
         silent = above[pd.Series(unknown, index=above.index, dtype=bool)]
-        return [*self._unexplained(silent), *self._without_topic(whole, topics)]
+        return [*self._unexplained(silent, frame), *self._without_topic(whole, topics)]
 
-    def _unexplained(self, silent: pd.DataFrame) -> Iterator[Finding]:
+    def _unexplained(self, silent: pd.DataFrame, frame: pd.DataFrame) -> Iterator[Finding]:
+        """One for each topic and time; for its hours where the samples are not kept any more."""
         for (cluster, topic), rows in silent.groupby(["cluster", "topic"]):
-            yield Finding(
-                outcome=Outcome.FAIL,
-                cluster=str(cluster),
-                topic=str(topic),
-                group="",
-                state="failed_produce_unexplained",
-                cause="client_not_watched",
-                starts_at=hour_start(rows["hour"].min(), self.asked_at),
-                ends_at=None,
-                because=(
-                    f"Brokers failed {rows[_COUNT].sum():.0f} produce requests on topic {topic}, "
-                    "and no log or metric of a client reports errors there. Collect the logs or "
-                    "metrics of the clients that send to it."
-                ),
-                count=int(rows[_COUNT].sum()),
-                keys=keys_of(rows, ("topic", "hour")),
-            )
+            mine = frame[(frame["cluster"] == cluster) & (frame["topic"] == topic)]
+            samples = _samples(mine[mine["hour"].isin(rows["hour"])])
+            for stretch in stretches((at for at, _ in samples), self.asked_at):
+                inside = [v for at, v in samples if stretch.starts_at <= at <= stretch.last_at]
+                times = (stretch.starts_at, stretch.ends_at)
+                yield _silence(str(cluster), str(topic), times, sum(inside), rows)
+            if not samples:
+                whole = (hour_start(rows["hour"].min(), self.asked_at), None)
+                yield _silence(str(cluster), str(topic), whole, rows[_COUNT].sum(), rows)
 
     def _without_topic(self, whole: pd.DataFrame, topics: pd.DataFrame) -> Iterator[Finding]:
         """Failures that are in the total of all topics and in no topic's own count."""
@@ -93,6 +89,41 @@ class ExpectFailedProduceRequestsExplained(DomainExpectation):
                 ),
                 keys=keys_of(rows, ("hour",)),
             )
+
+
+def _samples(rows: pd.DataFrame) -> list[tuple[datetime, float]]:
+    """When failed requests were counted, and how many; an hour's list stands at each client."""
+    if FAILED not in rows.columns:
+        return []
+    by_hour = rows.drop_duplicates("hour")[FAILED]
+    return sorted((at, float(value)) for listed in by_hour for at, value in listed)
+
+
+def _silence(
+    cluster: str,
+    topic: str,
+    times: tuple[datetime, datetime | None],
+    count: float,
+    rows: pd.DataFrame,
+) -> Finding:
+    failed = f"Brokers failed {number(round(count), 'produce request')} on topic {topic}"
+    said = f"{failed}, and no log or metric of a client reports errors there"
+    return Finding(
+        outcome=Outcome.FAIL,
+        cluster=cluster,
+        topic=topic,
+        group="",
+        state="failed_produce_unexplained",
+        cause="client_not_watched",
+        starts_at=times[0],
+        ends_at=times[1],
+        because=f"{said}. Collect the logs or metrics of the clients that send to it.",
+        what=said,
+        past=said,
+        fix=f"Collect the logs or metrics of the clients that send to {topic}.",
+        count=round(count),
+        keys=keys_of(rows, ("topic", "hour")),
+    )
 
 
 def explained(frame: pd.DataFrame) -> set[tuple[str, str, str]]:

@@ -80,6 +80,11 @@ class _PromiseKept(_LedgerExpectation):
     state: ClassVar[str] = ""
     cause: ClassVar[str] = ""
 
+    def _counted(self, count: int) -> str:
+        """`1 duplicate`, `5 out of order`."""
+        noun = self.counted.replace("_", " ")
+        return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
+
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
         """Broken promises; undecided where it happened and nobody knows what was promised."""
         # Steps back and records beyond one per id are facts of the log: they repeat in each group.
@@ -97,7 +102,7 @@ class _PromiseKept(_LedgerExpectation):
                     cause=f"no_settings_{self.promise}",
                     starts_at=instant(rows["first_at"].min(), self.asked_at),
                     because=(
-                        f"{int(rows[self.counted].sum())} {self.counted.replace('_', ' ')} in "
+                        f"{self._counted(int(rows[self.counted].sum()))} in "
                         f"cluster {cluster}, and it is not known whether their producers are "
                         f"{self.promise}: collect their start-up log, or set it in the audit."
                     ),

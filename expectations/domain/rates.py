@@ -84,7 +84,7 @@ class _RateWithinBounds(DomainExpectation):
         cluster, topic, client = place
         where = f" on topic {topic}" if topic else ""
         who = client or "A client without a name"
-        rate = f"{who} {'had' if stretch.ends_at else 'has'} a {self.name} of up to {highest:.3g}/s"
+        rate = f"{who} {'had' if stretch.ends_at else 'has'} a {self.name} of up to {_rate(highest)}/s"
         when = f"{clock(stretch.starts_at)} to {clock(stretch.last_at)}"
         return Finding(
             outcome=Outcome.FAIL,
@@ -97,7 +97,7 @@ class _RateWithinBounds(DomainExpectation):
             ends_at=stretch.ends_at,
             because=f"{rate}{where}, seen from {when}.",
             what=f"{rate}{where}",
-            past=f"{who} had a {self.name} of up to {highest:.3g}/s{where}",
+            past=f"{who} had a {self.name} of up to {_rate(highest)}/s{where}",
             fix=self.fix,
             count=len(rows),
             keys=keys_of(rows, _KEY),
@@ -149,3 +149,8 @@ def missing_metrics(frame: pd.DataFrame, asked_at: datetime) -> Finding:
         because=not_collected("metrics", f"No metrics of {absent}s" if absent else "No metrics"),
         needs="metrics",
     )
+
+
+def _rate(value: float) -> str:
+    """`0.0123`, `5.88`, `1,460`."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

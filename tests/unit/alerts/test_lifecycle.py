@@ -223,6 +223,31 @@ def test_a_ticket_is_closed_by_the_page_about_the_same_fault():
     assert world.ask() == [(RESOLVED, "")]
 
 
+def test_a_sign_that_a_page_has_told_makes_no_ticket_when_it_is_asked_alone_later():
+    world = World()
+    rate = {"state": "retry_rate_high", "cause": "pay", "check": "b", "grade": Grade.WARN}
+    world.ask(finding(state="retries_running_out"), finding(**rate))
+    past = finding(**rate, start=0, end=2)
+    world.ask(finding(state="retries_running_out"), past)
+    assert world.ask(past) == [(RESOLVED, "t")]
+    assert world.ask(past, checks={"b"}) == []
+    assert world.ask(past, finding(**rate, start=30), checks={"b"}) == [(OPEN, "t")], "this is new"
+
+
+def test_a_page_that_is_over_says_when_and_how_as_its_own_signs_do():
+    world = World()
+    warned = finding(state="failed_produce_unexplained", check="b", grade=Grade.WARN, count=7)
+    said = {"state": "failed_produce_requests", "past": "12 were refused", "runbook": "r"}
+    world.ask(finding(**said), warned)
+    world.ask(finding(**said, end=1.5), warned)
+    (page,) = world.alerts
+    assert page.status == RESOLVED
+    assert page.until_at == minutes(1.5), "not when somebody looked"
+    assert page.summary.startswith("Over: 2026-01-31T12:00:00Z to 2026-01-31T12:01:30Z (90 s). 12")
+    assert page.annotations["description"].startswith("- 12 were refused.")
+    assert (page.annotations["runbook_url"], page.annotations["count"]) == ("r", "1")
+
+
 def test_the_same_change_read_twice_counts_once():
     world = World()
     world.ask(finding())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from gold_rows import NOW, ago, ask, row, write
 
@@ -184,3 +186,25 @@ def test_the_cluster_names_the_missing_replica(tmp_path):
     assert [p.split()[0] for p in everywhere.partitions] == ["orders-1", "other-1"]
     (before,) = with_isr(lake, [burning], ago(30))
     assert before == burning
+
+
+def test_a_replica_that_is_back_when_a_check_looks_was_behind_it_all_the_same(tmp_path):
+    lake = Lake(tmp_path)
+    state = {"topic": "orders", "partition": 1, "leader": 2, "replicas": [2, 3]}
+    write(
+        lake, CLUSTER_STATES,
+        row(CLUSTER_STATES, **state, day="2026-01-31", at=ago(500), isr=[3]),
+        row(CLUSTER_STATES, **state, day="2026-01-31", at=ago(90), isr=[2]),
+        row(CLUSTER_STATES, **state, day="2026-01-31", at=ago(30), isr=[2, 3]),
+    )  # fmt: skip
+    refused = Finding(
+        outcome=Outcome.FAIL, cluster="east", topic="orders", group="", cause="NOT_ENOUGH_REPLICAS",
+        state="failed_produce_requests", starts_at=ago(100), ends_at=None, because="refused",
+    )  # fmt: skip
+    (placed,) = with_isr(lake, [refused], NOW)
+    assert placed.brokers == ("3 (out of sync)",), "not 2, which was missing long before"
+    assert placed.partitions == (
+        "orders-1 (leader 2, in sync 2 of replicas 2 3 at 2026-01-31T11:58:30Z)",
+    )
+    (later,) = with_isr(lake, [replace(refused, starts_at=ago(20))], NOW)
+    assert later.brokers == ()

@@ -251,7 +251,17 @@ def test_a_count_that_stands_beside_two_clients_is_one_count():
     check = failed_requests.ExpectFailedProduceRequestsExplained(as_of=AT)
     (found,) = check.findings(frame.to_pandas())
     assert found.count == 1154
-    assert "1154 produce requests on topic u" in found.because
+    assert "1,154 produce requests on topic u" in found.because
+
+
+def test_failed_requests_begin_and_end_when_they_were_counted():
+    samples = [(ago(1500), 3.0), (ago(1480), 4.0), (ago(30), 5.0)]
+    records = [failed(12, topic="u", client_id=c, sends_total=1.0) for c in ("c", "d")]
+    frame = rows(PRODUCER_RELIABILITY, [row(PRODUCER_RELIABILITY, **HOUR | r) for r in records])
+    given = frame.to_pandas().assign(failed_samples=[samples, samples])
+    check = failed_requests.ExpectFailedProduceRequestsExplained(as_of=NOW.isoformat())
+    found = [(f.starts_at, f.ends_at, f.count) for f in check.findings(given)]
+    assert found == [(ago(1500), ago(1480), 7), (ago(30), None, 5)]
 
 
 SEEN = {"source": "app", "hour": "2026-01-31T11", "last_at": ago(60), "first_at": ago(90)}
