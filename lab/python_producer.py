@@ -85,7 +85,7 @@ def _producer(wanted: Mapping[str, Any]) -> Producer:
 
 def _statistics(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that write librdkafka's statistics to a file, one JSON document to a line."""
-    if not wanted["statistics_ms"]:
+    if not wanted.get("statistics_ms"):
         return {}
     file = Path(wanted["statistics"]).open("a", buffering=1)  # noqa: SIM115 - open to the end
     return {
