@@ -5,7 +5,8 @@ from __future__ import annotations
 LACKS_REPLICAS = "NOT_ENOUGH_REPLICAS"
 """How the errors begin by which a leader reports that other brokers are missing."""
 BRING_BACK = (
-    "Bring the missing replicas back, or lower min.insync.replicas and accept the risk of a loss."
+    "Bring the missing replicas back, or lower min.insync.replicas of the topic and accept "
+    "the risk."
 )
 
 
