@@ -176,6 +176,7 @@ class LibrdkafkaStatsSource(_Source):
 
     kind: Literal["librdkafka_stats"]
     paths: tuple[PathGlob, ...] = Field(min_length=1)
+    """Absolute paths; `*`, `?`, `[0-9]` and `**` match."""
     host: Text | None = None
     """Host of the clients; the machine's own name where not set."""
     rotated: bool = True

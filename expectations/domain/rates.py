@@ -84,7 +84,9 @@ class _RateWithinBounds(DomainExpectation):
         cluster, topic, client = place
         where = f" on topic {topic}" if topic else ""
         who = client or "A client without a name"
-        rate = f"{who} {'had' if stretch.ends_at else 'has'} a {self.name} of up to {_rate(highest)}/s"
+        rate = (
+            f"{who} {'had' if stretch.ends_at else 'has'} a {self.name} of up to {_rate(highest)}/s"
+        )
         when = f"{clock(stretch.starts_at)} to {clock(stretch.last_at)}"
         return Finding(
             outcome=Outcome.FAIL,
