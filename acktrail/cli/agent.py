@@ -22,6 +22,10 @@ _STATUS = (
     *("written", "dropped", "balances", "received_last_hour", "last_commit_at", "since"),
     *("reported_at", "agent", "notes"),
 )
+_TEXT = (
+    *("source", "kind", "state", "state_since", "lag", "received_last_hour", "last_commit_at"),
+    "notes",
+)
 
 
 _READERS = ("cluster_state", "log_scan")
@@ -81,7 +85,8 @@ def status(loaded: Loaded, output: str) -> None:
 
     State, error and notes are what the agents last reported into the lake; a source of which no
     agent ever reported is "never run", one whose agent stopped reporting "silent". The accounts are
-    added up from the lake's own log; position and lag are asked of the sources now.
+    added up from the lake's own log; position and lag are asked of the sources now. `--format json`
+    and `csv` have positions, accounts and agents too.
 
     Example:
 
@@ -96,7 +101,11 @@ def status(loaded: Loaded, output: str) -> None:
     without_pandas(reading=True)
     lake = lake_to_keep(loaded)
     rows = status_rows(loaded.settings, sources_of(loaded, once=False), lake, datetime.now(UTC))
-    write_rows(rows, _STATUS, output)
+    if output != "text":
+        write_rows(rows, _STATUS, output)
+        return
+    lags = ["" if r["lag"] is None else f"{r['lag']:g} {r['lag_unit']}" for r in rows]
+    write_rows([{**r, "lag": lag} for r, lag in zip(rows, lags, strict=True)], _TEXT)
 
 
 def sources_of(loaded: Loaded, once: bool) -> list[Source]:

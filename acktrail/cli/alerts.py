@@ -15,6 +15,7 @@ _COLUMNS = (
     *("fingerprint", "status", "severity", "owner", "cluster", "fault", "topics", "state", "cause"),
     *("starts_at", "ends_at", "delivered", "acknowledged_by", "summary"),
 )
+_TEXT = ("fingerprint", "status", "severity", "owner", "starts_at", "summary")
 
 
 @click.group()
@@ -39,6 +40,8 @@ def command() -> None:
 def list_alerts(loaded: Loaded, everything: bool, output: str) -> None:
     """List open alerts, and resolved ones with --all.
 
+    `--format json` and `csv` have all that is known of each: topics, states, causes, receivers.
+
     Example:
 
     \b
@@ -61,7 +64,12 @@ def list_alerts(loaded: Loaded, everything: bool, output: str) -> None:
         for a in alerts
         if everything or a.status == OPEN
     ]
-    write_rows(shown, _COLUMNS, output)
+    several = len({row["cluster"] for row in shown}) > 1
+    brief = ("cluster", *_TEXT) if several else _TEXT
+    if output == "text" and not shown:
+        click.echo("No alert is open." if not everything else "There are no alerts.")
+    else:
+        write_rows(shown, brief if output == "text" else _COLUMNS, output)
 
 
 @command.command("ack")
