@@ -48,8 +48,8 @@ _FEWEST = 8
 def command(files: tuple[str, ...], everything: bool, unread: bool, output: str) -> None:
     """Show the events in a log: retries, expiries, failures, elections, settings.
 
-    Reads any layout, gzip too; `-` is standard input. One line per event: as a table, or with
-    --format json as one object with every field that the text gives.
+    Reads any layout, gzip too; `-` is standard input. One line per event: as a table of the columns
+    that have values, or with --format json as one object with every field that the text gives.
 
     Example:
 
@@ -69,6 +69,10 @@ def command(files: tuple[str, ...], everything: bool, unread: bool, output: str)
         rows = chain([first], rows)
     elif output == "text" and not refused:
         click.echo(f"No event was found in {', '.join(files)}.", err=True)
+    if output == "text":
+        listed = list(rows)
+        columns = tuple(c for c in columns if any(row.get(c) not in (None, "") for row in listed))
+        rows = iter(listed)
     try:
         if first is not None or output != "text":
             write_rows(rows, columns, output)

@@ -110,7 +110,7 @@ def _terminal_width(out: TextIO) -> int | None:
 
 def _wrapped(before: str, last: str, limit: int | None) -> Iterator[str]:
     """A line of a table: a long last cell goes on below, under its column where there is room."""
-    if limit is None or len(before) + len(last) <= limit:
+    if limit is None or len((before + last).rstrip()) <= limit or not last:
         yield before + last
         return
     indent = len(before) if limit - len(before) >= NARROWEST else 4
