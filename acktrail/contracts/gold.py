@@ -79,7 +79,7 @@ RETRY_BUDGETS = Table(
             "How sure the end is: bounded (settings and first line seen), partly or unknown.",
             required=True,
         ),
-        Column("error", "string", "The error that burns it."),
+        Column("error", "string", "The error that is retried."),
         Column("retriable", "boolean", "Whether the client retries this error."),
         Column("category", "string", "What kind of error it is."),
         Column("node", "long", "The broker behind it, where known."),

@@ -145,7 +145,7 @@ def _because(chain: Chain, by: str, ending: Ending | None) -> str:
 
 
 def _burning(chain: Chain, by: str) -> str:
-    """What burns it, and which axis ends it."""
+    """Why it is retried, and which of attempts and time ends first."""
     first, last = chain.first, chain.last
     seconds = (last.at - first.at).total_seconds()
     where = f"{first.topic}-{first.partition}" if first.topic else "the client"

@@ -66,7 +66,7 @@ class Chain:
     skipped: int = 0
     """Lines missing in the middle."""
     queued_since: datetime | None = None
-    """Since when other batches of the partition burn: this one may have waited behind them."""
+    """Since when other batches of the partition are retried: this one may have waited for them."""
     cancelled: Sign | None = None
     """The request whose failure opened it, where the client said how long that had waited."""
     parent: Chain | None = None
@@ -207,7 +207,7 @@ def _can_have_skipped(chain: Chain, sign: Sign) -> bool:
 def _opened(sign: Sign, settings: RetrySettings, here: Sequence[Chain]) -> Chain:
     """The chain that *sign* opens beside those that are alive *here*, on its partition.
 
-    At most five requests are in flight: batches behind those that still burn age in the queue.
+    At most five requests are in flight: batches behind those that are retried age in the queue.
     """
     chain = Chain(settings, [sign], quiet_at=sign.at)
     burning = [c.queued_since or c.first.at for c in here if sign.at <= c.quiet_at]
@@ -283,7 +283,7 @@ def _keeps_waiting(chain: Chain, sign: Sign) -> bool:
 
 
 def _wait_in_line(chains: Sequence[Chain]) -> None:
-    """Batches of one partition keep their order: those behind a burning one say nothing.
+    """Batches of one partition keep their order: none is sent behind one that is retried.
 
     So chains that overlap on a partition go quiet together, each within its own time.
     """

@@ -1,6 +1,6 @@
-"""The fleet: which producers burn their budgets on which broker, how fast, and what brokers say.
+"""The fleet: which producers retry on which broker, how fast, and what brokers report.
 
-A single chain is a batch's trouble. Many producers that burn on one broker with one error are that
+A single chain is a batch's trouble. Many producers that retry on one broker with one error are that
 broker's trouble, and one sentence says so.
 """
 
@@ -48,7 +48,7 @@ class Level:
 
 @dataclass(frozen=True)
 class FleetProducer:
-    """One producer of a front, and how fast it burns."""
+    """One producer of a front, and how fast it retries."""
 
     client_id: str
     host: str
@@ -66,13 +66,13 @@ class FleetProducer:
 
 @dataclass(frozen=True)
 class Front:
-    """The producers that burn on one broker with one error."""
+    """The producers that retry on one broker with one error."""
 
     cluster: str
     broker: int | None
     error: str
     producers: tuple[FleetProducer, ...]
-    """The one that burns fastest first."""
+    """The one that retries fastest first."""
     chains: int
     critical: int
     records_at_stake: int | None
@@ -129,7 +129,7 @@ Client = tuple[str, str, str]
 
 
 def _owned(burning: Sequence[Burning], growth: Sequence[Growth]) -> dict[Client, list[Growth]]:
-    """The samples of each client that burns: of its host, or of the only host there is.
+    """The samples of each client that retries: of its host, or of the only host there is.
 
     A client id alone is not a name: every host has a `producer-1`.
     """
@@ -152,7 +152,7 @@ def _owned(burning: Sequence[Burning], growth: Sequence[Growth]) -> dict[Client,
 def _producers(
     members: Sequence[Burning], owned: Mapping[Client, Sequence[Growth]], as_of: datetime
 ) -> tuple[FleetProducer, ...]:
-    """The producers of one front, the one that burns fastest first."""
+    """The producers of one front, the one that retries fastest first."""
     by_client: dict[Client, list[Burning]] = {}
     for m in members:
         by_client.setdefault((m.cluster, m.client_id, m.host), []).append(m)
@@ -257,20 +257,20 @@ def _highest(levels: Sequence[Level], metric: str, as_of: datetime) -> Level | N
 
 
 def exhausts(end: datetime, as_of: datetime) -> str:
-    """ "exhausts in 71 s"."""
+    """ "may give up in 71 s"."""
     left = (end - as_of).total_seconds()
-    return "exhausts at any moment" if left < 1 else f"exhausts in {left:.0f} s"
+    return "may give up at any moment" if left < 1 else f"may give up in {left:.0f} s"
 
 
 def sentence_of(front: Front, as_of: datetime) -> str:
-    """ "14 producers burn on broker 2, NOT_ENOUGH_REPLICAS, first exhausts in 71 s"."""
+    """ "14 producers retry on broker 2, NOT_ENOUGH_REPLICAS, the first may give up in 71 s"."""
     count = len(front.producers)
-    who = "1 producer burns" if count == 1 else f"{count} producers burn"
+    who = "1 producer retries" if count == 1 else f"{count} producers retry"
     where = "" if front.broker is None else f" on broker {front.broker}"
     said = [f"{who}{where}", front.error]
     end = front.first_exhausts_at
-    known = end is not None and f"first {exhausts(end, as_of)}"
-    said.append(known or "when the first exhausts is not known")
+    known = end is not None and f"the first {exhausts(end, as_of)}"
+    said.append(known or "when the first gives up is not known")
     if front.under_min_isr:
         # Where no broker is known, the one that says so is a hint.
         on = f" on broker {front.under_min_isr_broker}" if front.broker is None else ""

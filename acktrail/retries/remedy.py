@@ -1,4 +1,4 @@
-"""What a person can do about retries, by the error that burns the budget."""
+"""What a person can do about retries, by their error."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class BudgetState(StrEnum):
     CRITICAL = "critical"
     BURNING = "burning"
     UNKNOWN = "unknown"
-    """It burns, and the settings that decide for how long are not known."""
+    """It is retried, and the settings that decide for how long are not known."""
     QUIET = "quiet"
     """The next line was due and did not come: answered, or waiting without a line."""
     ENDED_UNKNOWN = "ended_unknown"

@@ -1,4 +1,4 @@
-"""The accounts: books that balance, and promises of idempotence, order and few redeliveries."""
+"""The accounts: states that add up, and promises of idempotence, order and few redeliveries."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class ExpectRetryBudgetLeft(DomainExpectation):
     thresholds: ClassVar[dict[str, float]] = asdict(DEFAULTS)
 
     def findings(self, frame: pd.DataFrame) -> list[Finding]:
-        """One finding for each topic and error that burns budgets there."""
+        """One finding for each topic and error that is retried there."""
         now = self.asked_at
         # A chain without the times its contract requires is not critical.
         opened = frame[(frame["opened_at"] <= now) & frame["quiet_at"].notna()]

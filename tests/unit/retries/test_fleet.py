@@ -38,7 +38,7 @@ def test_fourteen_producers_on_one_broker_are_one_sentence() -> None:
     below = Level("c", "2", "under-min-isr-partitions", AS_OF, 3)
     fronts = fronts_of(fleet, Measured(levels=[below]), AS_OF)
     assert [f.sentence for f in fronts] == [
-        "14 producers burn on broker 2, NOT_ENOUGH_REPLICAS, first exhausts in 71 s, "
+        "14 producers retry on broker 2, NOT_ENOUGH_REPLICAS, the first may give up in 71 s, "
         "3 partitions under min ISR"
     ]
     assert fronts[0].critical == 14
