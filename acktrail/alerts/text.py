@@ -11,6 +11,7 @@ from datetime import datetime
 
 from acktrail import links
 from acktrail.alerts.fault import (
+    BROKER_STATES,
     BROKERS,
     CONSUMERS,
     LEDGER,
@@ -199,7 +200,8 @@ def _explain(symptoms: Sequence[Symptom]) -> str:
     if incident:
         return f"acktrail explain {incident}"
     burning = any(s.deadline is not None or s.at_stake is not None for s in symptoms)
-    return "acktrail budgets --fleet" if burning else ""
+    of_sends = any(s.state in (*BROKER_STATES, *WEAK_STATES) for s in symptoms)
+    return "acktrail budgets --fleet" if burning or of_sends else ""
 
 
 def _count(symptoms: Sequence[Symptom]) -> int:

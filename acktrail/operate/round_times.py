@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MOST_S = 45.0
-"""A round may take so long: with the agents' flush, a page still goes out within a minute."""
+MOST_S = 8.0
+"""A round may take so long, and a page still goes out within a minute of any evidence: what comes
+just after a round has read waits for the rest of that round and for the next one."""
 _EVERY_S = 600.0
 
 

@@ -253,6 +253,30 @@ def test_a_replica_that_is_missing_for_days_does_not_tie_two_faults_together():
     assert [p.starts_at for p in rounds.pages()] == [f.starts_at for f in lost]
 
 
+@pytest.mark.parametrize(
+    ("state", "incident", "command"),
+    [
+        ("failed_produce_requests", "", "acktrail budgets --fleet"),
+        ("error_rate_high", "", "acktrail budgets --fleet"),
+        ("rejected", "3f9c", "acktrail explain 3f9c"),
+        ("source_failing", "", None),
+    ],
+)
+def test_a_page_names_the_command_that_shows_more(state, incident, command):
+    (page,) = alerts_due([sign(state, topic="t", incident=incident)], {}, {CHECK}, T0)
+    assert page.annotations.get("explain") == command
+
+
+def test_a_step_that_two_signs_ask_for_is_told_once():
+    fixes = ("Bring them back. Do not restart.", "Look at it. Do not restart.")
+    signs = [
+        sign("retries_running_out", error, "t", fix=fix)
+        for error, fix in zip("ab", fixes, strict=True)
+    ]
+    (page,) = alerts_due(signs, {}, {CHECK}, T0)
+    assert page.annotations["what_to_do"] == "Bring them back. Do not restart. Look at it."
+
+
 def test_the_cluster_names_the_broker_and_goes_on_naming_it_when_it_is_back():
     rounds = Rounds()
     timed_out = sign("retries_running_out", "REQUEST_TIMED_OUT", "t", brokers=("1",))

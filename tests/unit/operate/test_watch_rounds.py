@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acktrail.cli import watch
 from acktrail.errors import ContractError, Overtaken
 from acktrail.operate.round_times import MOST_S, RoundTimes, cpu_seconds, percentile
 from acktrail.operate.watch_background import SHARE, TURN_S, BackgroundJobs
+from acktrail.operate.watch_steps import PacedStep
+from acktrail.settings.sources import PrometheusSource
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -116,3 +119,11 @@ def test_the_cpu_of_this_process_is_counted():
     sum(n * n for n in range(2_000_000))
     assert cpu_seconds() >= before
     assert cpu_seconds() >= sum(os.times()[:2]) * 0.5
+
+
+def test_the_periods_of_the_slowest_evidence_leave_room_for_two_rounds_in_a_minute():
+    every = next(p.default for p in watch.command.params if p.name == "every")
+    samples = PrometheusSource.model_fields
+    waits = samples["late_s"].default + samples["interval_s"].default
+    waits += every / 2 + PacedStep.every.total_seconds()
+    assert waits + 2 * MOST_S <= 60
