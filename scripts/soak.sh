@@ -14,9 +14,8 @@ declare -A parts=(
   [stores]="tests/soak/test_drivers.py -k s3"
   [laws]="tests/soak/test_law_on_s3.py"
   [truth]="tests/soak/test_truth.py"
-  [journey]="tests/soak/test_journey.py"
 )
-order=(agents alerts day warnings ordinary journey outages drivers stores laws truth)
+order=(agents alerts day warnings ordinary outages drivers stores laws truth)
 if [ -n "$part" ] && [ -z "${parts[$part]:-}" ]; then
   echo "There is no part $part. PART is one of: ${order[*]}." >&2
   exit 2
