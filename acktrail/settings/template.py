@@ -179,6 +179,8 @@ def _alerts(answers: Answers, policy: str) -> str:
         f'[alerts]\n{urls}\n# webhook_url = "https://hooks.example/acktrail"\n'
         "# Slack, Teams and PagerDuty: docs/checks.md#alerts. Give their secrets as environment\n"
         "# variables: ACKTRAIL_ALERTS__SLACK_TOKEN, ..__TEAMS_URL, ..__PAGERDUTY_KEY.\n"
+        "# Where you serve the pages of docs/runbooks: pages link to them.\n"
+        '# runbooks_url = "https://wiki.example/acktrail/runbooks"\n'
         f"# Thresholds, owners, maintenance windows, and what is not collected.\n"
         f"policy = {_text(policy)}\n"
     )

@@ -17,6 +17,7 @@ from acktrail_client import (
     AuditedSerializingProducer,
 )
 from acktrail_client.sent_ids import ONE_MORE
+from acktrail_client.statistics import Statistics
 from confluent_kafka import KafkaError, KafkaException, Producer, SerializingProducer
 from confluent_kafka.serialization import SerializationError, StringSerializer
 
@@ -330,3 +331,16 @@ def test_a_callback_that_fails_leaves_nobody_waiting(brokers, audit):
             return await asyncio.wait_for(producer.produce("orders", b"x"), 60)
 
     assert asyncio.run(main()).offset() == 0
+
+
+def test_retried_records_are_those_sent_beyond_what_was_handed_over():
+    statistics = Statistics()
+
+    def retried(sent: int, handed_over: int, requests: int = 0) -> float:
+        partitions = {"0": {"txmsgs": sent, "msgs": handed_over}, "-1": {"txmsgs": 9, "msgs": 0}}
+        brokers = {"b:9092/1": {"nodeid": 1, "txretries": requests, "waitresp_cnt": 2}}
+        document = {"brokers": brokers, "topics": {"orders": {"partitions": partitions}}}
+        return statistics.metrics_of(document)["record-retry-total"]
+
+    assert [retried(100, 100), retried(4984, 4440), retried(5000, 4900)] == [0, 544, 544]
+    assert retried(8339, 4540, requests=7) == 3799

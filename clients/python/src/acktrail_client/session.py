@@ -17,7 +17,7 @@ from acktrail_client.reporters import reporter_for
 from acktrail_client.rows import Row
 from acktrail_client.sent_ids import SentIds
 from acktrail_client.settings import number, reported
-from acktrail_client.statistics import metrics_of
+from acktrail_client.statistics import Statistics
 
 _MOST_WAITING = 2_000_000
 """Bytes noted and not yet made into rows, after which the reporter is woken."""
@@ -53,6 +53,7 @@ class Session:
         """In a transaction: the first number of each topic."""
         self._dropped: dict[str, dict[str, int]] = {}
         self._metrics: dict[str, float] = {}
+        self._statistics = Statistics()
         self._heard_at = 0.0
         self._cluster_id: str | None = None
         self._producer: Callable[[], Producer | None] = _nobody
@@ -116,7 +117,7 @@ class Session:
             return
         self._heard_at = now
         try:
-            self._metrics = metrics_of(json.loads(text))
+            self._metrics = self._statistics.metrics_of(json.loads(text))
         except Exception as error:
             log.debug("statistics could not be read: %r", error)
 
