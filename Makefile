@@ -50,4 +50,4 @@ lab: setup servers  ## every scenario of the lab on a real cluster
 	@$(BIN)/acktrail lab run --all --table
 
 clean:  ## remove what the targets above made here
-	@rm -rf $(VENV) .venv-airflow build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf $(VENV) .venv-airflow .venv-deploy build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

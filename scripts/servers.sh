@@ -7,6 +7,7 @@ declare -A needs=(
   [prometheus-alertmanager]=prometheus-alertmanager
   [logrotate]=logrotate
   [rg]=ripgrep
+  [systemd-analyze]=systemd
 )
 missing=()
 for program in "${!needs[@]}"; do

@@ -49,7 +49,7 @@ run_again() {
   grep '^\(FAILED\|ERROR\) tests/' "$logs/$group" | sed 's/^/UNSTEADY: /; s/ - .*//' >>"$logs/unsteady"
 }
 
-bash scripts/moto_env.sh && bash scripts/airflow_env.sh || exit 1
+bash scripts/moto_env.sh && bash scripts/deploy_env.sh && bash scripts/airflow_env.sh || exit 1
 lane unit laws+spark &
 lane servers &
 lane lab dags &

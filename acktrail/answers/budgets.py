@@ -76,13 +76,22 @@ def retry_thresholds(policy: Policy) -> ThresholdsAt:
 
 
 def read_budgets(
-    lake: Lake, since: datetime, as_of: datetime, policy: Policy | None = None
+    lake: Lake,
+    since: datetime,
+    as_of: datetime,
+    policy: Policy | None = None,
+    open_only: bool = False,
 ) -> list[Burning]:
-    """The budgets opened between *since* and *as_of*, with the thresholds of *policy*."""
+    """The budgets opened between *since* and *as_of*, with the thresholds of *policy*.
+
+    With *open_only*, without those that are over, or whose next line was due before *as_of*.
+    """
     hours = (ds.field("opened_hour") >= hour_of(since)) & (
         ds.field("opened_hour") <= hour_of(as_of)
     )
     opened = (ds.field("opened_at") >= since) & (ds.field("opened_at") <= as_of)
+    for name in ("ended_at", "exhausts_at_latest", "quiet_at") if open_only else ():
+        opened &= ds.field(name).is_null() | (ds.field(name) > as_of)
     return burning_of(lake.read(RETRY_BUDGETS, hours & opened).to_pylist(), policy or Policy())
 
 

@@ -122,14 +122,7 @@ def open_budgets(lake: Lake, as_of: datetime, policy: Policy) -> list[Burning] |
     """The chains of the last day that nothing shows to have ended."""
     if not lake.exists(RETRY_BUDGETS):
         return None
-    found = read_budgets(lake, as_of - _BUDGETS, as_of, policy)
-    return [one for one in found if _may_burn(one, as_of)]
-
-
-def _may_burn(one: Burning, as_of: datetime) -> bool:
-    budget = one.budget
-    over = (budget.ended_at, budget.exhausts_at_latest, budget.quiet_at)
-    return all(end is None or end > as_of for end in over)
+    return read_budgets(lake, as_of - _BUDGETS, as_of, policy, open_only=True)
 
 
 def newest_check_results(lake: Lake, as_of: datetime) -> list[Row] | None:

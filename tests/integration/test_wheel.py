@@ -98,6 +98,33 @@ def test_an_installed_wheel_packs_itself_for_executors(host: Path, tmp_path: Pat
     assert answer.stdout.count(str(elsewhere)) == 2, "nothing is taken from this host's Python"
 
 
+TOOLS = ROOT / ".venv-deploy" / "bin"
+INSTALLERS = [
+    # of docs/deploy.md: the words before the wheel, and where the tool keeps what it installs
+    (["pipx", "install"], ("PIPX_HOME", "PIPX_BIN_DIR")),
+    (["uv", "tool", "install"], ("UV_TOOL_DIR", "UV_TOOL_BIN_DIR")),
+]
+
+
+@pytest.mark.parametrize(("words", "places"), INSTALLERS, ids=["pipx", "uv"])
+def test_the_wheel_is_installed_by_pipx_and_uv(
+    words: list[str], places: tuple[str, str], host: Path, tmp_path: Path
+) -> None:
+    (wheel,) = (host.parent.parent / "wheels").glob("acktrail-*.whl")
+    homes = {name: str(tmp_path / name) for name in places}
+    program, *rest = words
+    command = [TOOLS / program, *rest, f"{wheel}[policy,prometheus]"]
+    done = subprocess.run(
+        command, env={**CLEAN, **homes}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    acktrail = tmp_path / places[1] / "acktrail"
+    code = [acktrail, "exporter", "--lake", "no", "--textfile", tmp_path / "a.prom"]
+    asked = subprocess.run(code, env=CLEAN, capture_output=True, text=True, check=False)
+    assert asked.returncode == 75, asked.stderr
+    assert "acktrail_lake_up 0.0" in (tmp_path / "a.prom").read_text()
+
+
 def test_an_application_needs_confluent_kafka_alone(host: Path, tmp_path: Path) -> None:
     pip = [host / "pip", "--quiet", "--disable-pip-version-check"]
     sources = shutil.copytree(ROOT / "clients" / "python", tmp_path / "client")
