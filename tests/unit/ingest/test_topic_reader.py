@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from ingest.kafka.cluster_view import PartitionState
-from ingest.kafka.topic_reader import PartitionProgress, TopicReader
+from ingest.kafka.topic_reader import PartitionProgress, Place, TopicReader
 
 
 def state(topic_id: str, end: int) -> PartitionState:
@@ -18,8 +18,8 @@ def test_a_topic_of_another_id_is_another_file():
     reader = TopicReader("r", {"bootstrap.servers": "127.0.0.1:1"}, ["reports"], 1.0)
     begun: list[str] = []
 
-    def begin(new: Sequence[PartitionProgress]) -> None:
-        begun.extend(found.file_id for found in new)
+    def begin(new: Mapping[Place, PartitionProgress]) -> None:
+        begun.extend(found.file_id for found in new.values())
 
     answers = [state("one", 5), state("one", 7), state("two", 9)]
     reader._view.partitions = lambda _topics: [answers.pop(0)]  # type: ignore[method-assign]
