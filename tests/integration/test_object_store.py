@@ -137,7 +137,8 @@ def test_every_command_without_spark(tmp_path, server, monkeypatch):
     ran = {" ".join(words): CliRunner().invoke(main, [*words, "--config", config]) for words in (
         ["agent", "status"], ["losses"], ["budgets"], ["check"], ["alerts", "list"], ["ledger"],
         ["lake", "tables", "--format", "json"], ["lake", "optimize"], ["lake", "expire"],
-        ["lake", "vacuum"], ["doctor"],
+        ["lake", "vacuum"], ["doctor"], ["resend-list", "abcd"],
+        ["exporter", "--textfile", str(tmp_path / "a.prom")],
     )}  # fmt: skip
     assert lake.read(LOG_RECORDS).num_rows == 100
     assert lake.read(AUDIT_REPORTS).num_rows > 0
@@ -145,6 +146,7 @@ def test_every_command_without_spark(tmp_path, server, monkeypatch):
     assert {row["table"]: row["rows"] for row in held}["log_records"] == 100
     assert "app" in ran["agent status"].stdout
     assert "abcd1234" in ran["losses"].stdout
+    assert "acktrail_lake_up 1.0" in (tmp_path / "a.prom").read_text()
     assert f"{uri}: writable" in ran["doctor"].stdout
     failed = {w: (done.output, done.exception) for w, done in ran.items() if done.exit_code > 1}
     assert not failed
