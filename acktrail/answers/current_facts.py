@@ -136,9 +136,9 @@ def newest_check_results(lake: Lake, as_of: datetime) -> list[Row] | None:
         *("check_run", "subject"),
     ]
     where = pc.field("day").isin(past[-2:]) & (pc.field("as_of") <= as_of)
-    rows: list[Row] = lake.read(CHECK_RESULTS, where, columns).to_pylist()
+    newest_of_each = _newest_rows(lake.read(CHECK_RESULTS, where, columns))
     newest: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
+    for row in newest_of_each:
         row["check"] = current_name(row["check"])
         known = newest.setdefault((row["table"], row["check"]), [])
         if not known or _time_of(row) > _time_of(known[0]):
@@ -148,6 +148,15 @@ def newest_check_results(lake: Lake, as_of: datetime) -> list[Row] | None:
     last = max((_time_of(found[0])[0] for found in newest.values()), default=as_of)
     recent = [found for found in newest.values() if _time_of(found[0])[0] > last - _SAME_ROUND]
     return [row for found in recent for row in found]
+
+
+def _newest_rows(rows: pa.Table) -> list[Row]:
+    """Of every check on every table the rows about the newest moment: a watch adds many a day."""
+    place = ["table", "check"]
+    newest = rows.group_by(place).aggregate([("as_of", "max")])
+    joined = rows.join(newest, keys=place)
+    found: list[Row] = joined.filter(pc.field("as_of") == pc.field("as_of_max")).to_pylist()
+    return found
 
 
 def _time_of(row: Row) -> tuple[datetime, datetime]:
