@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export PYTHONPATH := $(CURDIR):$(CURDIR)/clients/python/src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers airflow-env clients demo test lint docs bench soak lab clean
+.PHONY: help setup servers airflow-env jar clients demo test lint docs bench soak lab clean
 
 help:  ## this menu
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,13 +21,17 @@ servers: setup  ## the servers the tests run against, from Debian's packages (ne
 airflow-env:  ## Airflow in an environment of its own (.venv-airflow)
 	@bash scripts/airflow_env.sh
 
-clients: setup  ## the wheel of the audited Python clients, in dist/
+jar: setup  ## the jar that audits Java applications, in dist/
+	@bash scripts/jar.sh $(BIN)
+
+clients: setup  ## the wheel and the jar that audit Python and Java applications, in dist/
 	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist clients/python
+	@bash scripts/jar.sh $(BIN)
 
 demo: setup  ## a recorded real incident through everything, offline, about a minute
 	@$(BIN)/acktrail demo
 
-test: setup servers  ## every test: unit, laws, Spark, real servers, real Airflow
+test: setup servers jar  ## every test: unit, laws, Spark, real servers, real Airflow
 	@bash scripts/test.sh $(BIN)
 
 lint: setup  ## ruff, formatting, mypy strict, import-linter
@@ -43,7 +47,7 @@ docs: setup  ## the pages made from code (docs/tables.md, docs/settings.md)
 bench: setup servers  ## the same work by acktrail and by its peers, as ratios, in bench/results.json
 	@$(BIN)/python -m bench
 
-soak: setup servers  ## the long crash and fault tests; PART=agents|alerts|day|warnings|ordinary|outages|drivers|stores|laws|truth
+soak: setup servers jar  ## the long crash and fault tests; PART=agents|alerts|day|warnings|ordinary|outages|drivers|stores|laws|truth|java
 	@bash scripts/soak.sh $(BIN) $(PART)
 
 lab: setup servers  ## every scenario of the lab on a real cluster

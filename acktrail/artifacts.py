@@ -33,7 +33,7 @@ def resolve(name: str) -> Path:
     """The directory that holds exactly the jars of set *name*, fetched if this is the first time.
 
     Names: `delta`, `s3a` (what Spark needs for a lake on S3), `kafka-4.3.1`, `kafka-3.9.2`,
-    `jmx-exporter`, `jolokia`.
+    `jmx-exporter`, `jolokia`, and `kafka-clients-2.8.2` and later for the Java client's tests.
     """
     pins = _pins_of(name)
     home = cache_directory() / name

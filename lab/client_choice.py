@@ -3,18 +3,23 @@
 `verifiable`: as the scenario says; what clients print is read as their audit. `python`: audited
 clients on confluent-kafka, whose reports come by the audit topic. Settings mean the same: a default
 that differs between Java's clients and librdkafka is set to what the scenario's client would have.
+`java-interceptor` and `java-wrapper`: the scenario's own clients on the JVM, with the jar of
+`clients/java`; consumers have the interceptor in both. Its Python clients are audited Python ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from acktrail.errors import UsageError
 from acktrail.kafka_defaults import DELIVERY_TIMEOUT_MS
 from lab.scenario import Consumer, Producer, Scenario
 
 VERIFIABLE = "verifiable"
+JAVA_INTERCEPTOR = "java-interceptor"
+JAVA_WRAPPER = "java-wrapper"
 _NOT_IN_LIBRDKAFKA = ("max.block.ms",)
 
 
@@ -53,7 +58,19 @@ def _python_consumer(wanted: Consumer) -> Consumer:
     return replace(wanted, kind="python", audited="python", settings=settings)
 
 
+def _java_producer(audited: str, wanted: Producer) -> Producer:
+    return _python_producer(wanted) if wanted.kind == "python" else replace(wanted, audited=audited)
+
+
+def _java_consumer(wanted: Consumer) -> Consumer:
+    if wanted.kind == "python":
+        return _python_consumer(wanted)
+    return replace(wanted, audited=JAVA_INTERCEPTOR)
+
+
 _AUDITED: Mapping[str, tuple[Callable[[Producer], Producer], Callable[[Consumer], Consumer]]] = {
-    "python": (_python_producer, _python_consumer)
+    "python": (_python_producer, _python_consumer),
+    JAVA_INTERCEPTOR: (partial(_java_producer, JAVA_INTERCEPTOR), _java_consumer),
+    JAVA_WRAPPER: (partial(_java_producer, JAVA_WRAPPER), _java_consumer),
 }
 CHOICES = (VERIFIABLE, *_AUDITED)

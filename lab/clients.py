@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import exporter, report_topic
+from lab import exporter, java_audit, report_topic
+from lab.client_choice import JAVA_WRAPPER
 from lab.cluster import Cluster
 from lab.events import ClientProgress
 from lab.layouts import client_logging
@@ -62,6 +63,8 @@ def start_producer(cluster: Cluster, wanted: Producer, evidence: Path) -> Client
         *("--acks", {"all": "-1"}.get(wanted.acks, wanted.acks), "--value-prefix", prefix),
     ]
     main = "org.apache.kafka.tools.VerifiableProducer"
+    if wanted.audited == JAVA_WRAPPER:
+        main = java_audit.WRAPPED_PRODUCER
     client = _java(cluster, "producer", wanted, evidence, (main, settings, arguments))
     client.prefix = prefix
     return client
@@ -89,6 +92,9 @@ def _java(
     tool: tuple[str, Mapping[str, str], list[str]],
 ) -> Client:
     main, settings, arguments = tool
+    more = ""
+    if wanted.audited:
+        settings, more = {**settings, **java_audit.settings(wanted)}, java_audit.class_path()
     home = _home(cluster, wanted.name)
     _properties(home / "client.properties", settings)
     old = cluster.version.startswith("3.")
@@ -101,7 +107,7 @@ def _java(
         exporter.agent(exporter.CLIENT_RULES, home / "exporter.yml", port),
     )
     command = cluster.java_command(
-        main, *arguments, option, str(home / "client.properties"), options=options
+        *(main, *arguments, option, str(home / "client.properties")), options=options, more=more
     )
     output = _directory(evidence / "verifiable") / f"{role}-{wanted.name}.jsonl"
     process = Process(command, output=output, errors=home / "errors.txt")

@@ -125,9 +125,12 @@ class Cluster:
         """For observers: past the proxy."""
         return ",".join(f"127.0.0.1:{broker.internal_port}" for broker in self.brokers.values())
 
-    def java_command(self, main: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
-        """A command line that runs *main* of this Kafka."""
-        return [self.java, *options, "-cp", f"{self.jars}/*", main, *arguments]
+    def java_command(
+        self, main: str, *arguments: str, options: tuple[str, ...] = (), more: str = ""
+    ) -> list[str]:
+        """A command line that runs *main* of this Kafka, with *more* on the class path."""
+        path = f"{more}:{self.jars}/*" if more else f"{self.jars}/*"
+        return [self.java, *options, "-cp", path, main, *arguments]
 
     def start(self, within: float = 120.0) -> None:
         """Format and start all nodes, and wait until each says that it serves."""

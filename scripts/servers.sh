@@ -8,6 +8,7 @@ declare -A needs=(
   [logrotate]=logrotate
   [rg]=ripgrep
   [systemd-analyze]=systemd
+  [javac]=default-jdk-headless
 )
 missing=()
 for program in "${!needs[@]}"; do

@@ -14,8 +14,9 @@ declare -A parts=(
   [stores]="tests/soak/test_drivers.py -k s3"
   [laws]="tests/soak/test_law_on_s3.py"
   [truth]="tests/soak/test_truth.py"
+  [java]="tests/integration/test_java_client.py tests/soak/test_java_audit_cluster.py tests/soak/test_java_frameworks.py"
 )
-order=(agents alerts day warnings ordinary outages drivers stores laws truth)
+order=(agents alerts day warnings ordinary outages drivers stores laws truth java)
 if [ -n "$part" ] && [ -z "${parts[$part]:-}" ]; then
   echo "There is no part $part. PART is one of: ${order[*]}." >&2
   exit 2

@@ -23,9 +23,9 @@ _CLIENTS = click.option(
     "--clients",
     default="verifiable",
     show_default=True,
-    metavar="verifiable|python",
-    help="What runs in place of the scenario's clients: `verifiable` leaves them, `python` takes "
-    "audited Python clients, which report to an audit topic on the cluster.",
+    metavar="verifiable|python|java-interceptor|java-wrapper",
+    help="What runs in place of the scenario's clients: `verifiable` leaves them; the others are "
+    "audited clients, which report to an audit topic on the cluster.",
 )
 
 

@@ -102,7 +102,9 @@ def test_an_unknown_set_lists_the_known_ones(machine):
 
 def test_every_pin_is_a_coordinate_and_a_sha256():
     pins = json.loads(Path(artifacts.__file__).with_name("artifacts.json").read_text())
-    assert set(pins) == {"delta", "s3a", "kafka-4.3.1", "kafka-3.9.2", "jmx-exporter", "jolokia"}
+    clients = {f"kafka-clients-{v}" for v in ("2.8.2", "3.9.2", "4.0.2", "4.1.2", "4.3.1")}
+    servers = {"kafka-4.3.1", "kafka-3.9.2", "kafka-frameworks-4.3.1", "spring-kafka-3.3.4"}
+    assert set(pins) == {"delta", "s3a", "jmx-exporter", "jolokia"} | clients | servers
     for jars in pins.values():
         for coordinate, digest in jars.items():
             assert len(coordinate.split(":")) == (4 if "jolokia" in coordinate else 3)

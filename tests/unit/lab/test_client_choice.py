@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, Producer
 
+import lab.scenario
 from acktrail.errors import UsageError
-from lab.client_choice import CHOICES, VERIFIABLE, with_clients
+from lab import java_audit
+from lab.client_choice import (
+    CHOICES,
+    JAVA_INTERCEPTOR,
+    JAVA_WRAPPER,
+    VERIFIABLE,
+    with_clients,
+)
 from lab.outcome import is_idempotent
 from lab.scenarios import SCENARIOS
 
@@ -31,6 +39,25 @@ def test_python_clients_take_what_the_scenario_sets(scenario):
     for was, now in zip(scenario.consumers, made.consumers, strict=True):
         assert (now.kind, now.audited, now.isolation) == ("python", "python", was.isolation)
         Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", **now.settings}).close()
+
+
+@each_scenario
+@pytest.mark.parametrize("choice", [JAVA_INTERCEPTOR, JAVA_WRAPPER])
+def test_java_clients_stay_what_they_are_and_report(scenario, choice):
+    made = with_clients(scenario, choice)
+    assert (made.clients, made.steps, made.expect) == (choice, scenario.steps, scenario.expect)
+    pairs = [*zip(scenario.producers, made.producers, strict=True)]
+    pairs += zip(scenario.consumers, made.consumers, strict=True)
+    for was, now in pairs:
+        assert now.kind == was.kind
+        if was.kind == "python":
+            assert now.audited == "python"
+            continue
+        assert now.settings == was.settings
+        wrapped = isinstance(now, lab.scenario.Producer) and choice == JAVA_WRAPPER
+        settings = java_audit.settings(now)
+        assert ("interceptor.classes" in settings) == (not wrapped)
+        assert settings["acktrail.host"] == was.host
 
 
 def test_unknown_clients_are_refused():

@@ -31,6 +31,7 @@ NAMES = {
     *("lost-then-deleted", "librdkafka-short-timeout", "recreated-under-two-clients"),
     *("two-members-crash", "compaction-and-reset", "reset-back-and-forward"),
     *("all-brokers-killed", "frozen-member", "fenced-producer"),
+    "batch-above-topic-limit",
 }
 each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 
