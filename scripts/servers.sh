@@ -9,6 +9,7 @@ declare -A needs=(
   [rg]=ripgrep
   [systemd-analyze]=systemd
   [javac]=default-jdk-headless
+  [chromium]=chromium
 )
 missing=()
 for program in "${!needs[@]}"; do

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from acktrail.answers.inquiry import Inquiry, both
@@ -62,14 +63,15 @@ def lost(lake: Lake, asked: Inquiry, most: int, incident: str | None = None) -> 
     return Lost(incidents, dict(sorted(by_state.items())))
 
 
-def _incidents_of(lake: Lake, asked: Inquiry, where: Any) -> list[str]:
+def _incidents_of(lake: Lake, asked: Inquiry, where: Any) -> pa.Array[Any]:
     """The incidents that name the asked client."""
-    return [
+    found = [
         str(row["incident"])
         for batch in lake.batches(LOSS_INCIDENTS, where, ["incident", "client_ids"])
         for row in batch.to_pylist()
         if asked.client_id in (row["client_ids"] or ())
     ]
+    return pa.array(found, pa.string())  # typed: there may be none
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def is_migration(actions: Sequence[Action]) -> bool:
 def _read(text: str) -> list[Action] | None:
     """The actions of a log entry; None where it is not what was written."""
     actions: list[Action] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # not splitlines: values may hold other line ends
         if not line.strip():
             continue
         try:

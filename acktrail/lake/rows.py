@@ -156,7 +156,7 @@ def dataset(
     if wanted is not None:
         listed = listed.filter(pc.is_in(listed.column("path"), pa.array(list(wanted), pa.string())))
     names = stored_schema(seen.delta).names
-    mentioned = [name for name in names if name in re.findall(r"\w+", str(where))]
+    mentioned = _mentioned(names, where)
     listed = _in_partitions(listed, where, mentioned)
     fragments = [
         layout.make_fragment(unquote(str(path)), filesystem=place, partition_expression=holds)
@@ -165,6 +165,15 @@ def dataset(
         )
     ]
     return ds.FileSystemDataset(fragments, stored_schema(seen.delta), layout, place)
+
+
+def _mentioned(names: Sequence[str], where: ds.Expression | None) -> list[str]:
+    """The columns that *where* may be about."""
+    try:
+        words = set(re.findall(r"\w+", str(where)))
+    except UnicodeDecodeError:  # a long value is printed cut, possibly inside a character
+        return list(names)
+    return [name for name in names if name in words]
 
 
 def _in_partitions(

@@ -94,7 +94,7 @@ def axis(scale: Scale, ticks: Sequence[AxisTick], title: str, kind: str = "") ->
     marks = []
     for number, tick in enumerate(ticks):
         share = scale.share(tick.value)
-        side = "start" if share < 6 else "end" if share > 94 else "middle"
+        side = "start" if share < 9 else "end" if share > 91 else "middle"
         odd = " odd" if number % 2 else ""
         x = scale.at(tick.value)
         marks.append(tag("line", x1=x, x2=x, y1="0", y2="4", class_="tick"))

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acktrail.contracts.arrow import rows
-from acktrail.contracts.bronze import LOG_RECORDS, METRIC_SAMPLES
+from acktrail.contracts.bronze import CLUSTER_CONFIGS, LOG_RECORDS, METRIC_SAMPLES
 from acktrail.crashpoints import VARIABLE
 from acktrail.lake import Lake, Position
 from acktrail.lake.data_files import LONGEST_BOUND
@@ -167,3 +167,18 @@ def test_a_grown_contract_adds_its_columns_and_says_so_once(tmp_path):
     fresh = Lake(tmp_path)
     assert fresh.read(LOG_RECORDS).num_rows == 3
     assert fresh.version(LOG_RECORDS) == 3, "one commit for the columns, two for the rows"
+
+
+def test_texts_with_line_ends_of_their_own_and_cut_in_a_filter(tmp_path: Path) -> None:
+    lake, at = Lake(tmp_path), datetime(2026, 1, 31, tzinfo=UTC)
+    names = ["two\u2028lines", "𝕏" * 50, "\x1c\x85"]
+    records = [
+        {
+            "cluster": "c", "source": "s", "entity_kind": "topic", "entity": name, "at": at,
+            "settings": [], "read_at": at, "day": "2026-01-31",
+        }
+        for name in names
+    ]  # fmt: skip
+    lake.append(CLUSTER_CONFIGS, rows(CLUSTER_CONFIGS, records))
+    found = Lake(tmp_path).read(CLUSTER_CONFIGS, ds.field("entity").isin(names), ["entity"])
+    assert sorted(found.column("entity").to_pylist()) == sorted(names)
