@@ -125,7 +125,9 @@ class Alert:
     def described(self, outcome: str = "", resolution: str = "") -> Alert:
         """With the annotations that its signs make."""
         ends_at = (self.until_at or self.ends_at) if self.status == RESOLVED else None
-        made = page_annotations(self.symptoms, self.starts_at, ends_at, outcome)
+        # What was found later may have begun before what opened it.
+        began_at = min((s.began_at for s in self.weighty), default=self.starts_at)
+        made = page_annotations(self.symptoms, min(began_at, self.starts_at), ends_at, outcome)
         if resolution:
             made[RESOLUTION] = resolution
         if self.acknowledged is not None:

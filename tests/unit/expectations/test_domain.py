@@ -229,6 +229,10 @@ FAILED = {
         [],
     ),
     "the total is more": ([failed(9, **WHOLE), failed(4), {"retry_lines": 2}], [NO_TOPICS]),
+    "the total was read a little later": (
+        [failed(103, **WHOLE), failed(100), {"retry_lines": 2}],
+        [],
+    ),
     "a total alone, and a client reports errors": (
         [failed(9, **WHOLE), {"retry_lines": 2}],
         [NO_TOPICS],
