@@ -3,4 +3,4 @@
 # .venv-deploy, from tests/integration/deploy.lock.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-exec sh "$root/scripts/locked_env.sh" "${DEPLOY_VENV:-$root/.venv-deploy}" "$root/tests/integration/deploy.lock" helm
+exec sh "$root/scripts/locked_env.sh" "$root/.venv-deploy" "$root/tests/integration/deploy.lock" helm
