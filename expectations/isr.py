@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 
 from acktrail.alerts.fault import BROKER_STATES, BROKERS, UNEXPLAINED, fault_of
 from acktrail.alerts.finding import OUT_OF_SYNC, Finding, first_keys
+from acktrail.alerts.grouping import NEAR
 from acktrail.contracts.bronze import CLUSTER_STATES
 from acktrail.contracts.vocabulary import Grade, Outcome
 from acktrail.window import day_of
@@ -33,10 +34,13 @@ Row = Mapping[str, Any]
 
 
 def with_isr(lake: Lake, findings: Sequence[Finding], as_of: datetime) -> list[Finding]:
-    """*findings*, those that go on with the partitions of their topic that lack a replica."""
-    topics = {(f.cluster, f.topic) for f in findings if _is_meant(f)}
+    """*findings*, those that go on with the partitions of their topic that lack a replica.
+
+    A loss that brokers are behind, too, as long as answers of its time are fresh.
+    """
+    topics = {(f.cluster, f.topic) for f in findings if _is_meant(f, as_of)}
     answers = _answers(lake, topics, as_of) if topics else {}
-    return [_placed(f, _of(answers, f)) if _is_meant(f) else f for f in findings]
+    return [_placed(f, _of(answers, f)) if _is_meant(f, as_of) else f for f in findings]
 
 
 def _of(answers: Mapping[tuple[str, str], Sequence[Row]], finding: Finding) -> Sequence[Row]:
@@ -50,12 +54,18 @@ def _of(answers: Mapping[tuple[str, str], Sequence[Row]], finding: Finding) -> S
     else:
         mine = [row for (c, _), rows in answers.items() if c == finding.cluster for row in rows]
     since = finding.starts_at - _ASKED_BEFORE
-    newest = {(r["topic"], r["partition"]): r for r in mine if r["at"] >= since}
+    until = finding.ends_at + NEAR if finding.ends_at else datetime.max.replace(tzinfo=UTC)
+    newest = {(r["topic"], r["partition"]): r for r in mine if since <= r["at"] <= until}
     return list(newest.values())
 
 
-def _is_meant(finding: Finding) -> bool:
-    if finding.outcome is not Outcome.FAIL or finding.ends_at is not None:
+def _is_meant(finding: Finding, as_of: datetime) -> bool:
+    if finding.outcome is not Outcome.FAIL:
+        return False
+    if finding.loss:
+        lately = (finding.ends_at or as_of) >= as_of - _FRESH
+        return lately and bool(finding.topic) and fault_of(finding).kind == BROKERS
+    if finding.ends_at is not None:
         return False
     if finding.state in BROKER_STATES:
         return True

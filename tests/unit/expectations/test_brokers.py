@@ -208,3 +208,10 @@ def test_a_replica_that_is_back_when_a_check_looks_was_behind_it_all_the_same(tm
     )
     (later,) = with_isr(lake, [replace(refused, starts_at=ago(20))], NOW)
     assert later.brokers == ()
+    lost = replace(
+        refused, state="lost_after_ack", cause="acks_1_leader_change", loss=True, ends_at=ago(95)
+    )
+    (placed,) = with_isr(lake, [lost], NOW)
+    assert placed.brokers == ("3 (out of sync)",), "the leader that failed"
+    crashed, old = replace(lost, cause="producer_crash"), replace(lost, ends_at=ago(900))
+    assert with_isr(lake, [crashed, old], NOW) == [crashed, old]
