@@ -2,7 +2,7 @@
 
 Pure, and fed with rows of `audit_reports` as they come, each row once or more often: a round costs
 what is new and what is still open. Order is that of receipts: a look proves something about a
-report that was received before the look began (docs/decisions/order-of-receipt.md).
+report that was received before the look began (docs/decisions/0012-order-of-receipt.md).
 """
 
 from __future__ import annotations
