@@ -135,8 +135,7 @@ def _python_producer(cluster: Cluster, wanted: Producer, evidence: Path, prefix:
         "on_stop": wanted.on_stop,
         "repeating_keys": wanted.repeating_keys,
         **_audit(wanted),
-        "statistics": str(_directory(evidence / "statistics") / f"{wanted.name}.jsonl"),
-        "statistics_ms": wanted.statistics_ms,
+        **_statistics(wanted, evidence),
     }
     client = _python(cluster, "lab.python_producer", wanted, evidence, plan)
     client.prefix = prefix
@@ -191,6 +190,14 @@ def _python(
     command = [sys.executable, "-m", module, str(home / "plan.json")]
     process = Process(command, output=output, errors=errors, directory=_PACKAGE)
     return Client(wanted.name, wanted.host, process, output, ClientProgress(output), None)
+
+
+def _statistics(wanted: Producer, evidence: Path) -> dict[str, object]:
+    """Where librdkafka's statistics are written, and how often; nothing where they are not."""
+    if not wanted.statistics_ms:
+        return {}
+    file = _directory(evidence / "statistics") / f"{wanted.name}.jsonl"
+    return {"statistics": str(file), "statistics_ms": wanted.statistics_ms}
 
 
 def _home(cluster: Cluster, name: str) -> Path:
