@@ -16,7 +16,16 @@ from typing import Any
 
 from acktrail.terminal.output import write_rows
 
-BENCHMARKS = ("log_scan", "log_parse", "audit", "client", "java_client", "commands", "history")
+BENCHMARKS = (
+    "log_scan",
+    "log_parse",
+    "audit",
+    "client",
+    "java_client",
+    "commands",
+    "history",
+    "sql",
+)
 RESULTS = Path(__file__).with_name("results.json")
 COLUMNS = ("name", "ours_s", "peer", "peer_s", "ratio", "bar")
 

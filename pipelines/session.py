@@ -37,6 +37,8 @@ def build(
     from pyspark.sql import SparkSession
 
     spark_errors.silence()
+    # It is for `acktrail sql --connect` and notebooks; PySpark would make their kind of session.
+    os.environ.pop("SPARK_REMOTE", None)
     java()  # a clear error now, rather than a gateway that never answers
     settings = _with_archive(settings or SparkSettings())
     if store is not None:

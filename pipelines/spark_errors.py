@@ -37,7 +37,7 @@ def message(error: Exception, functions: Callable[[], Sequence[str]] = tuple) ->
         return _first_line(_java_text(error))
     condition = str(found.getCondition())
     parameters = found.getMessageParameters() or {}
-    text = str(found._desc)
+    text = str(getattr(found, "_desc", found))
     place = _place(text)
     kind = condition.partition(".")[0]
     if kind == "PARSE_SYNTAX_ERROR":
@@ -58,9 +58,10 @@ def message(error: Exception, functions: Callable[[], Sequence[str]] = tuple) ->
 
 def _with_condition(error: Exception) -> Any:
     """The innermost cause of *error* that names its error condition; None where none does."""
+    from pyspark.errors import PySparkException
     from pyspark.errors.exceptions.captured import CapturedException, convert_exception
 
-    if isinstance(error, CapturedException) and error.getCondition():
+    if isinstance(error, PySparkException) and error.getCondition():
         return error
     found = None
     cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)

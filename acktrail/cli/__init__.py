@@ -35,7 +35,8 @@ COMMANDS: dict[str, str] = {
     "watch": "Read, run and check every few seconds, and alert at once.",
     "exporter": "Serve the lake's answers as Prometheus metrics.",
     "alerts": "The alert outbox: list it, send what waits, try the receivers.",
-    "sql": "Query the lake with Spark SQL, read-only.",
+    "sql": "Query the lake with Spark SQL, read-only: a prompt, saved questions.",
+    "serve": "Serve the lake's tables to notebooks (Spark Connect).",
     "lake": "List and maintain the lake's tables.",
     "pack": "Pack this Python environment for executors of a Spark cluster.",
     "lab": "A real Kafka cluster on loopback, real faults, and the truth.",
@@ -45,6 +46,8 @@ COMMANDS: dict[str, str] = {
 EXTRAS = {
     # a package that an agent host may lack: the extra that brings it
     "pyspark": "spark",
+    "prompt_toolkit": "spark",
+    "grpc": "connect",
     "pandas": "spark,checks",
     "great_expectations": "checks",
     "scipy": "checks",

@@ -22,6 +22,7 @@ DEFAULT_FILE = "acktrail.toml"
 _NOT_SETTINGS = {
     FILE_VARIABLE,
     "ACKTRAIL_CACHE",
+    "ACKTRAIL_SQL_HISTORY",
     "ACKTRAIL_STACK_TRACE",
     # Read by the DAGs, beside this command.
     "ACKTRAIL_COMMAND",
