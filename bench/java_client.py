@@ -17,9 +17,9 @@ from bench.client import _broker
 
 _ROOT = Path(__file__).parents[1]
 _JVM = ("-Xmx512m", "-Xms512m", "-XX:+UseG1GC")
-MESSAGES = 400_000
+MESSAGES = 300_000
 RATE = 100_000
-RUNS = 3
+RUNS = 2
 BAR = 1.3
 WAYS = {"4.3.1": ("interceptor", "wrapper"), "2.8.2": ("interceptor", "wrapper")}
 Figures = dict[str, int]

@@ -125,17 +125,17 @@ def test_batches_larger_than_the_topic_takes_are_never_called_stored(nodes, vers
     """Before 4.3 the client splits such a batch for ever, until the messages expire."""
     topic, reports = names()
     kit.create_topics(nodes.direct, reports)
-    kit.create_topics(nodes.direct, topic, partitions=1, max_message_bytes="1000")
+    kit.create_topics(nodes.direct, topic, partitions=3, max_message_bytes="1000")
     times = {"linger_ms": "500", "delivery_timeout_ms": "6000", "request_timeout_ms": "3000"}
     told = kit.run_producer(
         *(version, kit.audited(nodes.direct, reports, **times)),
-        *(f"send:{topic}:100:100", "wait:40", "close"),
+        *(f"keyed:{topic}:3000", "wait:40", "close"),
     )
     books = ours(kit.books_of(nodes.direct, reports, topic))
     agrees(books, told, exact=version in kit.EXACT)
     assert len(kit.ids_in_log(nodes.direct, topic)) == len(told.acks)
     if version == kit.NEWEST:
-        assert len(told.acks) == 100
+        assert len(told.acks) == 3000
     else:
         assert set(books.errors.values()) == {"TimeoutException(expired)"}
 

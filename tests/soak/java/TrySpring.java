@@ -23,6 +23,17 @@ public final class TrySpring {
 
     /** Settings of the producer, of the consumer, topic, messages, interceptor or wrapper. */
     public static void main(String[] words) throws Exception {
+        int code = 1;
+        try {
+            run(words);
+            code = 0;
+        } catch (Exception error) {
+            error.printStackTrace();
+        }
+        System.exit(code);  // Spring's threads would keep the process
+    }
+
+    private static void run(String[] words) throws Exception {
         String topic = words[2];
         int messages = Integer.parseInt(words[3]);
         DefaultKafkaProducerFactory<String, String> producers = new DefaultKafkaProducerFactory<>(
@@ -50,7 +61,9 @@ public final class TrySpring {
                 template.send(topic, value);
             }
         }
-        template.flush();
+        if (!wrapped) {
+            template.flush();
+        }
         boolean all = left.await(60, TimeUnit.SECONDS);
         container.stop();
         producers.destroy();
