@@ -1,19 +1,22 @@
 """What the audit costs a Java application: CPU, allocation and garbage collection per message.
 
-librdkafka's own broker in a process beside it, 200-byte values, keys, a callback of the application
-in both. The peer is the same client without the audit. CPU of the whole process, the best of runs.
+A real cluster beside it, 200-byte values, keys, a callback of the application in both. The peer is
+the same client without the audit. CPU of the whole process, the best of runs.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import AdminClient
+
 from acktrail import artifacts
-from bench.client import _broker
+from lab.cluster import cluster
+from lab.scenario import Topic
+from lab.snapshots import create_topics
 
 _ROOT = Path(__file__).parents[1]
 _JVM = ("-Xmx512m", "-Xms512m", "-XX:+UseG1GC")
@@ -30,25 +33,22 @@ def run() -> list[dict[str, Any]]:
     subprocess.run(
         ["bash", "scripts/jar.sh", str(Path(sys.executable).parent)], cwd=_ROOT, check=True
     )
-    spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe()
-    broker = spawn.Process(target=_broker, args=(theirs,), daemon=True)
-    broker.start()
-    servers = ours.recv()
+    with cluster() as nodes:
+        topics = [Topic("bench", ((1,), (2,), (3,), (1,))), Topic("acktrail-reports", ((1,),))]
+        create_topics(AdminClient({"bootstrap.servers": nodes.direct}), topics)
+        return _rows(nodes.direct)
+
+
+def _rows(servers: str) -> list[dict[str, Any]]:
     rows = []
-    try:
-        for version, ways in WAYS.items():
-            bare = _best(version, "produce", "bare", servers)
-            for way in ways:
-                figures = _best(version, "produce", way, servers)
-                rows.append(_row(f"java_{way}_{version}", figures, bare))
-        bare = _best("4.3.1", "consume", "bare", servers)
-        rows.append(
-            _row("java_consumer_4.3.1", _best("4.3.1", "consume", "audited", servers), bare)
-        )
-    finally:
-        broker.kill()
-    return rows
+    for version, ways in WAYS.items():
+        bare = _best(version, "produce", "bare", servers)
+        for way in ways:
+            figures = _best(version, "produce", way, servers)
+            rows.append(_row(f"java_{way}_{version}", figures, bare))
+    bare = _best("4.3.1", "consume", "bare", servers)
+    audited = _best("4.3.1", "consume", "audited", servers)
+    return [*rows, _row("java_consumer_4.3.1", audited, bare)]
 
 
 def _best(version: str, role: str, way: str, servers: str) -> Figures:
