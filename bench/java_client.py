@@ -23,6 +23,7 @@ _JVM = ("-Xmx512m", "-Xms512m", "-XX:+UseG1GC")
 MESSAGES = 300_000
 RATE = 100_000
 RUNS = 2
+READ = "bench-read"
 BAR = 1.3
 WAYS = {"4.3.1": ("interceptor", "wrapper"), "2.8.2": ("interceptor", "wrapper")}
 Figures = dict[str, int]
@@ -34,7 +35,8 @@ def run() -> list[dict[str, Any]]:
         ["bash", "scripts/jar.sh", str(Path(sys.executable).parent)], cwd=_ROOT, check=True
     )
     with cluster() as nodes:
-        topics = [Topic("bench", ((1,), (2,), (3,), (1,))), Topic("acktrail-reports", ((1,),))]
+        topics = [Topic("bench", ((1,), (2,), (3,), (1,)))]
+        topics += [Topic(READ, ((1,),)), Topic("acktrail-reports", ((1,),))]
         create_topics(AdminClient({"bootstrap.servers": nodes.direct}), topics)
         return _rows(nodes.direct)
 
@@ -46,24 +48,26 @@ def _rows(servers: str) -> list[dict[str, Any]]:
         for way in ways:
             figures = _best(version, "produce", way, servers)
             rows.append(_row(f"java_{way}_{version}", figures, bare))
+    _measure("4.3.1", "produce", "interceptor", servers, READ)  # so that there are ids to read
     bare = _best("4.3.1", "consume", "bare", servers)
     audited = _best("4.3.1", "consume", "audited", servers)
     return [*rows, _row("java_consumer_4.3.1", audited, bare)]
 
 
 def _best(version: str, role: str, way: str, servers: str) -> Figures:
-    runs = [_measure(version, role, way, servers) for _ in range(RUNS)]
+    topic = READ if role == "consume" else "bench"
+    runs = [_measure(version, role, way, servers, topic) for _ in range(RUNS)]
     return min(runs, key=lambda found: found["process_ns"])
 
 
-def _measure(version: str, role: str, way: str, servers: str) -> Figures:
+def _measure(version: str, role: str, way: str, servers: str, topic: str) -> Figures:
     (jar,) = (_ROOT / "dist").glob("acktrail-client-*.jar")
     jars = artifacts.resolve(f"kafka-clients-{version}")
     path = f"{jar}:{_ROOT / 'build/java/more'}:{jars}/*"
     done = subprocess.run(
         [
             *(artifacts.java(), *_JVM, "-cp", path, "io.acktrail.BenchClients"),
-            *(role, way, servers, str(MESSAGES), str(RATE)),
+            *(role, way, servers, str(MESSAGES), str(RATE), topic),
         ],
         capture_output=True,
         text=True,

@@ -19,7 +19,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * What the audit costs: CPU of the process and of the application's thread, and bytes allocated, per
  * message. Arguments: produce or consume, bare, interceptor or wrapper, servers, messages, messages
- * per second (0: as fast as it goes). Prints one line of name=value.
+ * per second (0: as fast as it goes), topic. Prints one line of name=value.
  */
 public final class BenchClients {
     private static final OperatingSystemMXBean SYSTEM =
@@ -40,13 +40,14 @@ public final class BenchClients {
         settings.put("linger.ms", "5");
         int messages = Integer.parseInt(words[3]);
         if (words[0].equals("produce")) {
-            produce(settings, words[1], messages, Integer.parseInt(words[4]));
+            produce(settings, words[1], messages, Integer.parseInt(words[4]), words[5]);
         } else {
-            consume(settings, words[1], messages);
+            consume(settings, words[1], messages, words[5]);
         }
     }
 
-    private static void produce(Properties settings, String how, int messages, int rate)
+    private static void produce(
+            Properties settings, String how, int messages, int rate, String topic)
             throws InterruptedException {
         if (how.equals("interceptor")) {
             settings.put("interceptor.classes", AuditProducerInterceptor.class.getName());
@@ -54,14 +55,15 @@ public final class BenchClients {
         KafkaProducer<byte[], byte[]> made = new KafkaProducer<>(
                 settings, new ByteArraySerializer(), new ByteArraySerializer());
         Producer<byte[], byte[]> producer = how.equals("wrapper") ? Audit.wrap(made) : made;
-        send(producer, messages, rate);  // warm
+        send(producer, messages, rate, topic);  // warm
         Meter meter = new Meter();
-        send(producer, messages, rate);
+        send(producer, messages, rate, topic);
         meter.stop(messages);
         producer.close();
     }
 
-    private static void send(Producer<byte[], byte[]> producer, int messages, int rate)
+    private static void send(
+            Producer<byte[], byte[]> producer, int messages, int rate, String topic)
             throws InterruptedException {
         byte[] value = new byte[200];
         byte[][] keys = new byte[1000][];
@@ -71,7 +73,7 @@ public final class BenchClients {
         AtomicLong answered = new AtomicLong();
         long began = System.nanoTime();
         for (int n = 0; n < messages; n++) {
-            producer.send(new ProducerRecord<>("bench", keys[n % keys.length], value),
+            producer.send(new ProducerRecord<>(topic, keys[n % keys.length], value),
                     (metadata, error) -> answered.incrementAndGet());
             if (rate > 0 && n % 100 == 0) {
                 long ahead = began + n * 1_000_000_000L / rate - System.nanoTime();
@@ -87,7 +89,8 @@ public final class BenchClients {
     }
 
     /** Reads the same partition again and again: what is there was produced with headers. */
-    private static void consume(Properties settings, String how, int messages) {
+    private static void consume(
+            Properties settings, String how, int messages, String topic) {
         settings.put("group.id", "bench");
         settings.put("enable.auto.commit", "false");
         if (!how.equals("bare")) {
@@ -95,7 +98,7 @@ public final class BenchClients {
         }
         KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
                 settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
-        TopicPartition place = new TopicPartition("bench", 0);
+        TopicPartition place = new TopicPartition(topic, 0);
         consumer.assign(Collections.singletonList(place));
         read(consumer, place, messages);
         Meter meter = new Meter();
