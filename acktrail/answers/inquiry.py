@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from acktrail.contracts import Table
+from acktrail.lake.rows import Where
 from acktrail.window import day_of, hour_of
 
 _NAMES = ("cluster", "topic", "client_id", "group")
@@ -38,7 +39,7 @@ class Inquiry:
     def at(self, table: Table, column: str = "at", *left_out: str) -> Any:
         """The rows whose *column* is in the window."""
         inside = (ds.field(column) >= self.since) & (ds.field(column) <= self.until)
-        return both(both(self.named(table, *left_out), self._parts(table)), inside)
+        return both(self._parts(table), both(self.named(table, *left_out), inside))
 
     def overlapping(self, table: Table, begins: str, ends: str) -> Any:
         """The rows that went on in the window, and those without a time."""
@@ -48,14 +49,14 @@ class Inquiry:
 
     def hours(self, table: Table, column: str = "hour") -> Any:
         """The rows of the hours that the window touches."""
-        return both(self.named(table), self._hours(column))
+        return both(self._hours(column), self.named(table))
 
     def _hours(self, column: str) -> Any:
         first, last = (
             ds.field(column) >= hour_of(self.since),
             ds.field(column) <= hour_of(self.until),
         )
-        return first & last
+        return Where(first & last, first & last)
 
     def _parts(self, table: Table) -> Any:
         """What the window says of the partition: whole files are left out by it."""
@@ -64,7 +65,8 @@ class Inquiry:
         if "opened_hour" in table.partition:
             return self._hours("opened_hour")
         if "day" in table.partition:  # of reading, which may be later
-            return ds.field("day") >= day_of(self.since - timedelta(days=1))
+            days = ds.field("day") >= day_of(self.since - timedelta(days=1))
+            return Where(days, days)
         return None
 
 
@@ -72,4 +74,4 @@ def both(one: Any, other: Any) -> Any:
     """The rows that meet both; None meets all."""
     if one is None or other is None:
         return other if one is None else one
-    return one & other
+    return other & one if isinstance(other, Where) else one & other

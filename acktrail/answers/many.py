@@ -15,6 +15,8 @@ from acktrail.lake import Lake
 
 Row = dict[str, Any]
 COUNTED = "row_count"
+_TOGETHER = 200_000
+"""Rows that are added up at a time."""
 Order = Sequence[tuple[str, str]]
 """HourColumns, each `ascending` or `descending`; what is null comes last."""
 
@@ -84,10 +86,15 @@ def grouped(
     The columns keep their names; a last one, `row_count`, counts. Each column is measured once.
     """
     named = list(dict.fromkeys([*keys, *(name for name, _ in measures)]))
-    parts = [
-        _sums(batch.append_column(COUNTED, pa.repeat(pa.scalar(1), batch.num_rows)), keys, measures)
-        for batch in lake.batches(table, where, named)
-    ]
+    parts: list[pa.Table] = []
+    waiting: list[pa.Table] = []
+    for batch in lake.batches(table, where, named):
+        waiting.append(batch.append_column(COUNTED, pa.repeat(pa.scalar(1), batch.num_rows)))
+        if sum(part.num_rows for part in waiting) >= _TOGETHER:
+            parts.append(_sums(pa.concat_tables(waiting), keys, measures))
+            waiting = []
+    if waiting:
+        parts.append(_sums(pa.concat_tables(waiting), keys, measures))
     if not parts:
         return pa.table({name: [] for name in [*keys, *(name for name, _ in measures), COUNTED]})
     return _sums(pa.concat_tables(parts), keys, measures)

@@ -18,10 +18,12 @@ from acktrail.contracts.silver import BROKER_EVENTS
 from acktrail.lake import Lake
 
 _MOST = 300
+_PLACE = ("cluster", "topic", "partition")
 _CREATED = "log_created"
 _NEW = timedelta(minutes=1)
 _STATES = 2_000_000
-"""Answers about partitions that are looked at, at most."""
+_CHANGES = 100_000
+"""Answers about partitions, and changes between them, that are looked at, at most."""
 _MARKS = {
     "unclean_election": "unclean election",
     "last_known_leader": "last known leader elected",
@@ -44,7 +46,9 @@ def faults(lake: Lake, asked: Inquiry) -> Faults:
     """Elections, truncations, and spans without a leader or below min.insync.replicas."""
     marks, more = _printed(lake, asked)
     states = _states(lake, asked)
-    changes = list(_changes(states, _minimum(lake, asked)))
+    picked = _beside_changes(states)
+    more += max(0, picked.size - _CHANGES)
+    changes = list(_changes(states, picked[:_CHANGES], _minimum(lake, asked)))
     marks += [row for row in changes if row["kind"] == "election"]
     spans = _merged([row for row in changes if row["kind"] != "election"])
     marks.sort(key=lambda r: (r["at"], r["kind"], r["topic"], r["partition"]))
@@ -118,17 +122,24 @@ def _minimum(lake: Lake, asked: Inquiry) -> dict[tuple[str, str], int]:
     return {key: value for key, (_, value) in found.items()}
 
 
-def _changes(states: pa.Table, minimum: dict[tuple[str, str], int]) -> Iterator[Row]:
-    """Only rows beside a change are looked at one by one."""
+def _beside_changes(states: pa.Table) -> Any:
+    """The numbers of the rows beside a change, the only ones that are looked at one by one."""
     if not states.num_rows:
-        return
-    starts = first_of_each(states, ("cluster", "topic", "partition"))
+        return np.empty(0, dtype=int)
+    starts = first_of_each(states, _PLACE)
     leader = numbers(states["leader"], -2)
     in_sync = numbers(states["in_sync"], -1)
     changed = starts.copy()
     changed[1:] |= (leader[1:] != leader[:-1]) | (in_sync[1:] != in_sync[:-1])
     last = np.append(starts[1:], True)
-    kept = np.flatnonzero(changed | last)
+    return np.flatnonzero(changed | last)
+
+
+def _changes(states: pa.Table, kept: Any, minimum: dict[tuple[str, str], int]) -> Iterator[Row]:
+    """Elections, and the spans without a leader or below *minimum*."""
+    if not kept.size:
+        return
+    starts = first_of_each(states, _PLACE)
     picked = states.take(kept).to_pylist()
     open_spans: dict[str, Row] = {}
     before: Row | None = None

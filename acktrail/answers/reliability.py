@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from acktrail.answers.inquiry import Inquiry, both
@@ -179,11 +180,21 @@ def _configs(lake: Lake, asked: Inquiry) -> dict[tuple[str, str], Row]:
         *("cluster", "client_id", "started_at", "guarantee", "acks", "retries"),
         *("delivery_timeout_ms", "idempotent", "ordered", "client_version"),
     ]
-    newest: dict[tuple[str, str], Row] = {}
-    for batch in lake.batches(CLIENT_CONFIGS, both(asked.named(CLIENT_CONFIGS), where), columns):
-        for row in batch.to_pylist():
-            place = (row["cluster"], row["client_id"] or "")
-            known = newest.get(place)
-            if known is None or known["started_at"] <= row["started_at"]:
-                newest[place] = row
-    return newest
+    parts = [
+        _last_of_each(batch)
+        for batch in lake.batches(CLIENT_CONFIGS, both(asked.named(CLIENT_CONFIGS), where), columns)
+    ]
+    if not parts:
+        return {}
+    rows = _last_of_each(pa.concat_tables(parts)).to_pylist()
+    return {(row["cluster"], row["client_id"] or ""): row for row in rows}
+
+
+def _last_of_each(rows: pa.Table) -> pa.Table:
+    """The newest settings of each client."""
+    keys = ["cluster", "client_id"]
+    ordered = rows.sort_by([("started_at", "ascending")])
+    with_nulls = pc.ScalarAggregateOptions(skip_nulls=False)
+    how: list[Any] = [(name, "last", with_nulls) for name in rows.column_names if name not in keys]
+    found = ordered.group_by(keys, use_threads=False).aggregate(how)
+    return found.rename_columns([name.removesuffix("_last") for name in found.column_names])

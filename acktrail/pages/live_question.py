@@ -15,7 +15,7 @@ from acktrail.window import instant
 NAMES = {"cluster": "cluster", "topic": "topic", "client": "client_id", "group": "group"}
 """Names in an address, and what they are called in an inquiry."""
 DEFAULT = "24h"
-LONGEST = timedelta(days=366)
+LONGEST = timedelta(days=31)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -26,7 +26,9 @@ def inquiry_of(query: Mapping[str, str], now: datetime) -> Inquiry:
     if since >= until:
         raise UsageError("The range of time ends before it begins.")
     if until - since > LONGEST:
-        raise UsageError("The range of time is longer than 366 days. Ask for less.")
+        raise UsageError(
+            "The range of time is longer than 31 days. Ask for less, or `acktrail report`."
+        )
     names = {ours: query.get(name) or None for name, ours in NAMES.items()}
     return Inquiry(since, until, now, **names)
 
