@@ -39,8 +39,8 @@ _READERS = ("cluster_state", "log_scan")
 def command(ctx: click.Context, loaded: Loaded, once: bool) -> None:
     """Read evidence from the configured sources into the lake, each piece exactly once.
 
-    Runs until SIGTERM or SIGINT, commits what it has read and ends. Started again, it goes on
-    where the lake says; nothing else is kept.
+    Runs until SIGTERM or SIGINT, then commits what it has read and ends. After a restart it reads
+    on from the positions that are stored in the lake.
 
     Example:
 
@@ -81,12 +81,12 @@ def _print_accounts(agent: Agent) -> None:
 @format_option
 @settings_options
 def status(loaded: Loaded, output: str) -> None:
-    """Show for every source whether it is read, how far, and what became of what it received.
+    """Show for every source its state, lag, and how many records were received.
 
-    State, error and notes are what the agents last reported into the lake; a source of which no
-    agent ever reported is "never run", one whose agent stopped reporting "silent". The accounts are
-    added up from the lake's own log; position and lag are asked of the sources now. `--format json`
-    and `csv` have positions, accounts and agents too.
+    State, error and notes are what the agents last wrote to the lake. `never run`: no agent has
+    ever reported this source; `silent`: its agent stopped reporting. Counts come from the commits
+    in the lake; position and lag are asked from the sources now. `--format json` and `csv` also
+    have positions, counts of dropped records, and agents.
 
     Example:
 

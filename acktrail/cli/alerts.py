@@ -20,7 +20,7 @@ _TEXT = ("fingerprint", "status", "severity", "owner", "starts_at", "summary")
 
 @click.group()
 def command() -> None:
-    """The alert outbox: list it, acknowledge losses, send what waits, try the receivers.
+    """List, acknowledge and send alerts; test the receivers.
 
     Silences are made in Alertmanager.
 
@@ -81,9 +81,9 @@ def acknowledge(loaded: Loaded, incident: str, by: str, because: str) -> None:
     """Acknowledge the losses of an open alert, which stays open until then.
 
     INCIDENT is the alert's fingerprint, or the name of a loss incident as `acktrail losses` prints
-    it; the beginning of either will do. The alert is then resolved, unless another of its signs
-    goes on. It opens again if more messages are found to be lost. Receivers are told by the next
-    `acktrail alerts send`, `check` or round of `watch`.
+    it; the first characters of either are enough. The alert is then resolved, unless another of its
+    signs goes on. It opens again if more messages are found to be lost. The next `acktrail alerts
+    send`, `check` or round of `watch` informs the receivers.
 
     Example:
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @format_option
 @settings_options
 def command(loaded: Loaded, output: str) -> None:
-    """Try everything that the settings name; report what does not work and what to do.
+    """Test every setting, source and receiver; report what fails and what to do.
 
-    Every source is asked for something real, every receiver is reached without sending an alert,
-    and a file is written to the lake and removed. The state is ok, warning or failed. It takes at
+    It reads from every source, connects to every receiver without sending an alert, and writes and
+    removes a file in the lake. The state is ok, warning or failed. It takes at
     most 15 seconds; exit code 2 when something has failed.
 
     Example:

@@ -17,9 +17,9 @@ _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.group()
 def command() -> None:
-    """Read evidence that lies in files into the lake, each piece exactly once.
+    """Read finished files into the lake, each piece exactly once.
 
-    What keeps coming is read by `acktrail agent`.
+    For files and topics that keep growing, use `acktrail agent`.
 
     Example:
 
@@ -34,7 +34,7 @@ def command() -> None:
 @format_option
 @settings_options
 def audits(loaded: Loaded, files: tuple[Path, ...], output: str) -> None:
-    """Per-message rows, Parquet or JSON lines, as audits.
+    """Read audits: one row per message, as Parquet or JSON lines.
 
     A row is one message seen at one place: session, topic, seq, tier (sent, acked, failed,
     indeterminate, in_log, delivered ...) and time; with group, partition, offset, leader_epoch and
@@ -61,11 +61,11 @@ def audits(loaded: Loaded, files: tuple[Path, ...], output: str) -> None:
 
 @command.command()
 @click.argument("directory", type=_DIRECTORY)
-@click.option("--cluster", help="Name of the cluster in the rows; the settings' if not given.")
+@click.option("--cluster", help="Cluster in the rows; default: `cluster` in the settings.")
 @format_option
 @settings_options
 def lab(loaded: Loaded, directory: Path, cluster: str | None, output: str) -> None:
-    """The recorded evidence of a lab run: logs, metrics, cluster states, audits.
+    """Read the recorded evidence of a lab run: logs, metrics, cluster states, audits.
 
     Example:
 

@@ -20,12 +20,14 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 @click.command()
 @click.argument("file", default="acktrail.toml", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--cluster", metavar="NAME", help="Name of the cluster, e.g. prod-eu.")
-@click.option("--lake", metavar="URI", help="Where the tables shall be: a directory or a store.")
+@click.option(
+    "--lake", metavar="URI", help="Where the tables will be: a directory or s3://bucket/prefix."
+)
 @click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="The brokers.")
 @click.option("--no-kafka", is_flag=True, help="No source reads from the brokers.")
 @click.option("--security", type=click.Choice(PROTOCOLS), help="How the brokers are reached.")
 @click.option("--sasl-mechanism", metavar="NAME", help="E.g. SCRAM-SHA-512.")
-@click.option("--sasl-username", metavar="NAME")
+@click.option("--sasl-username", metavar="NAME", help="User of acktrail on the brokers.")
 @click.option("--password-file", metavar="FILE", help="File with the SASL password.")
 @click.option("--ca-file", metavar="FILE", help="CA of the brokers' certificates.")
 @click.option("--logs", multiple=True, metavar="GLOB", help="Log files; can be repeated.")
@@ -39,13 +41,14 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 @click.option("--no-metrics", is_flag=True, help="Metrics are not collected.")
 @click.option("--audited", multiple=True, metavar="TOPIC", help="Audited topic; can be repeated.")
 @click.option("--no-audits", is_flag=True, help="No topic is audited.")
-@click.option("--alertmanager", multiple=True, metavar="URL", help="Can be repeated.")
+@click.option("--alertmanager", multiple=True, metavar="URL", help="Alertmanager; can be repeated.")
 @click.option("--no-alertmanager", is_flag=True, help="Alerts stay in the outbox.")
-@click.option("--force", is_flag=True, help="Write over files that exist.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def command(file: Path, force: bool, **given: Any) -> None:
     """Write a commented settings file and a policy file for your cluster.
 
-    What no flag says is asked for on a terminal. `acktrail doctor` then tries what was written.
+    On a terminal it asks for everything that no flag gives. policy.yaml is written beside FILE
+    (acktrail.toml in the working directory). Then run `acktrail doctor` to test the settings.
 
     Example:
 
@@ -58,7 +61,7 @@ def command(file: Path, force: bool, **given: Any) -> None:
     policy = file.absolute().with_name("policy.yaml")
     existing = [str(path) for path in (file, policy) if path.exists()]
     if existing and not force:
-        raise UsageError(f"{' and '.join(existing)} exist already; --force writes over them.")
+        raise UsageError(f"{' and '.join(existing)} exist already; --force overwrites them.")
     _refuse_both(given)
     if sys.stdin.isatty() and sys.stderr.isatty():
         _ask(given)

@@ -97,7 +97,7 @@ def expire(loaded: Loaded, names: tuple[str, ...], as_of: datetime, output: str)
 @format_option
 @settings_options
 def vacuum(loaded: Loaded, names: tuple[str, ...], output: str) -> None:
-    """Remove files that no version of the last seven days names.
+    """Remove files that no version of the last seven days uses.
 
     Example:
 

@@ -33,9 +33,9 @@ def command(
 ) -> None:
     """Show the accounts: what was sent, and what became of it.
 
-    One line per topic, audience and client. The audience without a name is the log itself: what
-    is stored is delivered to it. A state has a column where any line has messages in it, so the
-    states of a line add up to `sent`; `residual` appears only where they do not.
+    One line per topic, group and client. In lines without a group, `delivered` means stored in the
+    log. A state has a column if any line has messages in it, so the states of a line add up to
+    `sent`; `residual` appears only if they do not.
 
     The exit code is 0 only where the question could be answered, as for `acktrail losses`.
 

@@ -16,10 +16,10 @@ def command(file: Path, force: bool) -> None:
     """Pack this Python environment for the executors of a Spark cluster.
 
     FILE (.tar.gz) gets the interpreter, acktrail and the packages that its tasks use, in the
-    versions that are installed here; Spark itself is not in it. Executors unpack it into a
-    directory of their own. Their hosts need the same operating system and kind of processor, and
-    Spark in the version of this pyspark; no Python. Pack again after every upgrade: a driver
-    refuses an archive of other code.
+    versions that are installed here; Spark itself is not in it. Each executor unpacks it into its
+    own directory. The executors' hosts need the same operating system and processor type, and the
+    Spark version of this pyspark; they need no Python. Pack again after every upgrade: a driver
+    refuses an archive with other versions.
 
     Example:
 

@@ -48,8 +48,8 @@ _FEWEST = 8
 def command(files: tuple[str, ...], everything: bool, unread: bool, output: str) -> None:
     """Show the events in a log: retries, expiries, failures, elections, settings.
 
-    Reads any layout, gzip too; `-` is standard input. One line per event: as a table of the columns
-    that have values, or with --format json as one object with every field that the text gives.
+    Reads any layout, gzip too; `-` is standard input. Prints one line per event: a table of the
+    columns that have values, or with --format json an object with every field that was found.
 
     Example:
 

@@ -35,7 +35,7 @@ def command(
     policy: str | None,
     as_of: datetime,
 ) -> None:
-    """Write a page that shows what was lost, why, what to do, and what could not be seen.
+    """Write a page that shows what was lost, why, what to do, and which evidence is missing.
 
     The page is one file of at most 2 MB. It needs no network and no script, prints, and works
     with a keyboard and a screen reader. Every incident, client and topic has a link of its own;

@@ -21,9 +21,9 @@ def command(loaded: Loaded, incident: str, output: str) -> None:
     """List the lost messages of an incident, so that they can be sent again.
 
     INCIDENT is its name (or the beginning of it), as `acktrail losses` prints it. Each line is a
-    range of ids of one producer session, with partition, offsets and times. What is not known is
-    listed too. Where a consumer group missed messages that are still in the log, the answer says
-    so: those are to be read again, not sent.
+    range of ids of one producer session, with partition, offsets and times. It ends with what is
+    not known. If a consumer group missed messages that are still in the log, the list says so: let
+    the group read them again, do not send them.
 
     Example:
 

@@ -53,8 +53,9 @@ def command(
 ) -> None:
     """Turn new evidence into facts and answers.
 
-    Safe to repeat: a run with nothing new does nothing, and starts no JVM. Safe beside `watch` and
-    other runs: whoever commits second to a table looks again at what is new there.
+    Safe to repeat: without new evidence it does nothing and starts no JVM. Safe beside `watch` and
+    other runs: if two write to one table, the second reads what the first committed and tries
+    again.
 
     Example:
 

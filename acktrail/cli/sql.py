@@ -63,10 +63,10 @@ def command(
     connect: bool,
     master: str | None,
 ) -> None:
-    """Ask the lake in Spark SQL; a question can read its tables and nothing else.
+    """Query the lake with Spark SQL. A query can read the lake's tables and nothing else.
 
-    QUERY is the text, the name of a saved question, or - to read it from standard input. Without
-    it a prompt opens: the session stays warm, and answers come in about a second. ^C stops a query.
+    QUERY is SQL, the name of a saved question, or - to read SQL from standard input. Without QUERY
+    a prompt opens, in which answers come in about a second. ^C stops a query.
 
     Example:
 
@@ -113,7 +113,7 @@ def show(answer: SqlAnswer, output: str, file: str | None, limit: int) -> None:
     else:
         write_results(answer.rows, output, file)
     if answer.more:
-        click.echo(f"More than {limit} rows: shown are the first; --limit 0 shows all.", err=True)
+        click.echo(f"Only the first {limit} rows are shown; --limit 0 shows all.", err=True)
 
 
 def _list(known: Mapping[str, SavedQuestion]) -> None:

@@ -20,12 +20,12 @@ _ANY = ("0.0.0.0", "::")
 @click.option("--host", help="Address to listen on; else `ui.host`, which is 127.0.0.1.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; else `ui.port`, which is 8087.")
 @click.option("--policy", metavar="FILE", help="Thresholds; else the file `alerts.policy` names.")
-@click.option("--as-of", metavar="TIME", help="Hold the clock at TIME instead of following now.")
+@click.option("--as-of", metavar="TIME", help="Show budgets and checks as of TIME; default: now.")
 @settings_options
 def command(
     loaded: Loaded, host: str | None, port: int | None, policy: str | None, as_of: str | None
 ) -> None:
-    """Serve producers, incidents, budgets, groups, coverage and checks as pages, read-only.
+    """Serve live pages: producers, incidents, budgets, groups, coverage and checks. Read-only.
 
     It listens on loopback. On any other address every request needs a token: that of `ui.token`, or
     one that is made for this run and printed with the address. Filters and the range of time are in

@@ -46,10 +46,10 @@ def command(
 ) -> None:
     """Read, run and check every few seconds, and alert at once.
 
-    One process with one warm Spark session runs the agents of the configured sources, every job
-    (or JOBS) whose inputs changed, and their checks: the same as `agent`, `run` and `check`, which
-    can run beside it. What early warnings need comes first; the other jobs take at most a third of
-    the time. SIGTERM ends it in good order. Changes of alerts are printed on stdout.
+    One process with one warm Spark session runs the agents of the configured sources, every job (or
+    JOBS) whose inputs changed, and their checks: the same as `agent`, `run` and `check`, which can
+    run beside it. Jobs for early warnings run first; the others take at most a third of the time.
+    On SIGTERM it finishes the current round and ends. Changes of alerts are printed on stdout.
 
     Example:
 

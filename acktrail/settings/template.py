@@ -162,7 +162,7 @@ def _cluster_state(answers: Answers) -> str:
 def _audits(answers: Answers) -> str:
     head = (
         "# Reads audited topics itself and reports which messages are really in the log.\n"
-        "# Producers put the header `acktrail` into their messages: docs/wire.md.\n"
+        "# How to audit the producers of these topics: docs/audit_your_application.md.\n"
     )
     lines = ('kind = "log_scan"', 'name = "scan"')
     if not answers.audited_topics:

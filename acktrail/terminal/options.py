@@ -125,8 +125,8 @@ def lake_to_ask(loaded: Loaded) -> Lake:
     lake = open_lake(loaded)
     if lake.is_empty():
         raise UsageError(
-            f"There is no table at {lake.uri}, so there is nothing to answer from. Is --lake (or "
-            "`lake.uri`) right? `acktrail agent` and `acktrail ingest` write the first ones."
+            f"There is no table at {lake.uri}. Check --lake (or `lake.uri`). For a new lake, "
+            "run `acktrail agent --once`, then `acktrail run`."
         )
     return lake
 
@@ -135,5 +135,5 @@ def lake_to_keep(loaded: Loaded) -> Lake:
     """As *open_lake*, for what a scheduler may run before any agent has: an empty lake is noted."""
     lake = open_lake(loaded)
     if lake.is_empty():
-        click.echo(f"There is no table at {lake.uri} yet: is it the lake you mean?", err=True)
+        click.echo(f"There is no table at {lake.uri} yet. Check --lake (or `lake.uri`).", err=True)
     return lake

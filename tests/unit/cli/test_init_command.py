@@ -154,7 +154,7 @@ def test_files_that_exist_are_kept_without_force(tmp_path):
     file = tmp_path / "acktrail.toml"
     kept = CliRunner().invoke(main, ["init", str(file), *FEW])
     assert (kept.exit_code, file.exists()) == (2, False)
-    assert "--force writes over them" in kept.stderr
+    assert "--force overwrites them" in kept.stderr
     assert CliRunner().invoke(main, ["init", str(file), *FEW, "--force"]).exit_code == 0
     assert "not_collected" in (tmp_path / "policy.yaml").read_text()
 
