@@ -101,7 +101,7 @@ def _judge_records(records: Records, place: _Place) -> Verdicts:
     _pass(verdicts, records, provable & ~covered, passages, unprocessed=False)
     behind = known & (high < place.reached)
     if place.case.session.transactional:
-        verdicts.give(behind, State.INCONCLUSIVE, Reason.TRANSACTIONAL)
+        verdicts.give(behind & ~plain, State.INCONCLUSIVE, Reason.TRANSACTIONAL)
     verdicts.give(known & read, State.INCONCLUSIVE, Reason.MAY_BE_ANOTHER)
     verdicts.give(behind, State.INCONCLUSIVE, Reason.UNREPORTED_RANGE)
     verdicts.give(np.ones(low.size, bool), State.PENDING, Reason.GROUP_BEHIND)
@@ -292,12 +292,16 @@ class _Place:
     def without_transactions(self, records: Records) -> Mask:
         """Which of *records* a reader of committed records passes over only if it is moved.
 
-        By the settings of their session. Or by an id of the session that the group was given:
+        By the settings of their session, or because their transaction is known to be committed. Or
+        by an id of the session that the group was given:
         where all offsets between hold records of the session, no transaction ended in between.
         """
-        session = self.case.session
-        if session.transactional or session.settings.keys() - _SAYS_NOTHING:
-            return np.full(records.low.size, not session.transactional)
+        session, block = self.case.session, self.case.block
+        if session.transactional:
+            committed: Mask = block.mask(Tier.COMMITTED) & ~block.mask(Tier.ABORTED)
+            return committed[records.ids]
+        if session.settings.keys() - _SAYS_NOTHING:
+            return np.ones(records.low.size, bool)
         places = self.case.presence.places
         here = (places.partition == self.number) & (places.low >= 0) & (places.low == places.high)
         offsets = np.unique(places.low[here])

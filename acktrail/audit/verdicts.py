@@ -139,8 +139,10 @@ def judge_log(case: Case) -> Verdicts:
     block, verdicts, missing = case.block, Verdicts(), case.missing
     if case.session.transactional:
         # What a scan finds may belong to a transaction that was aborted.
-        verdicts.give(block.mask(Tier.ABORTED), State.ABORTED, Reason.NONE)
-        uncommitted = block.universe & ~block.mask(Tier.COMMITTED)
+        aborted, committed = block.mask(Tier.ABORTED), block.mask(Tier.COMMITTED)
+        verdicts.give(aborted & committed, State.INCONCLUSIVE, Reason.TRANSACTIONAL)
+        verdicts.give(aborted, State.ABORTED, Reason.NONE)
+        uncommitted = block.universe & ~committed
         verdicts.give(uncommitted, State.INCONCLUSIVE, Reason.TRANSACTIONAL)
     verdicts.give(block.universe & case.presence.mask, State.DELIVERED, Reason.NONE)
     if not missing.any():

@@ -5,14 +5,15 @@ has replaced what was read, the position goes back to the first record of that e
 only the ranges around ids that were promised and not seen (after a whole read too, since only a
 look begun after the ack decides), and what was seen before a new leader epoch that may have taken
 it; the position is the time of the last look. A topic that was created again has another id, and so
-another position.
+another position. Of topics with transactional producers all is read twice: it says what was
+committed.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from ingest.sources.scan_epochs import NewEpoch, late_ms, seen_before
 from ingest.sources.scan_history import ScanHistory
 from ingest.sources.scan_plan import COLUMNS, REMEMBERED_MS, Bounds, ScanPlan
 from ingest.sources.scan_reports import LogRecord, ScannedRange, scan_reports
+from ingest.sources.scan_transactions import TransactionalTopics, offsets_of, outcomes
 
 _NOTE_MS = 600_000
 """How often it is noted up to where everything is decided."""
@@ -67,6 +69,8 @@ class LogScanner:
         self._lake: Lake | None = None
         self._view: ClusterView | None = None
         self._reader: PartitionReader | None = None
+        self._committed_reader: PartitionReader | None = None
+        self._transactional = TransactionalTopics()
         self._positions: dict[str, int | None] = {}
         self._epochs: dict[str, int] = {}
         self._once = context.once
@@ -89,6 +93,7 @@ class LogScanner:
         self._positions.clear()
         self._epochs.clear()
         self._new_epochs.clear()
+        self._transactional = TransactionalTopics()
         self._history = ScanHistory(lake, self._cluster, self._settings.topics)
         self._plan = ScanPlan(self._settle_ms, self._settings.margin)
         self._read_to = None
@@ -115,6 +120,9 @@ class LogScanner:
             self._take_new()
         yield from self._under_new_epochs(states)
         yield from self._suspected(states)
+        for state in states:
+            if state.topic in self._transactional.sessions:
+                yield from self._ended_transactions(state)
         self._notes = tuple(self._view.notes[:20])
         # Whatever is read again and again, most of the time nothing is read.
         took = self._clock() - now
@@ -139,14 +147,14 @@ class LogScanner:
                 return
             start = scan.end_offset
 
-    def _unchanged_to(self, state: PartitionState, position: int) -> int:
+    def _unchanged_to(self, state: PartitionState, position: int, mode: str = "whole") -> int:
         """How far what was read is still what is there.
 
         A log is a prefix of what it was plus what later leaders wrote: records before the first
         one of a newer epoch are as they were read.
         """
         earliest, latest = _bounds(state)
-        app_id = self._app_id(state, "whole")
+        app_id = self._app_id(state, mode)
         known = self._epochs.get(app_id, -1)
         newest = state.leader_epoch if state.leader_epoch is not None else -1
         position = min(position, latest)
@@ -204,6 +212,7 @@ class LogScanner:
             return
         reports = self._history.reports(self._read_to, COLUMNS)
         self._plan.take(reports)
+        self._transactional.take(reports)
         self._read_to = max(
             (r.received_ms for r in reports if r.received_ms is not None), default=self._read_to
         )
@@ -307,6 +316,48 @@ class LogScanner:
         waits = (new.due_ms(self._settle_ms) for new in self._new_epochs.values())
         return min(waits, default=None)
 
+    # -- transactions ---------------------------------------------------------------------------
+
+    def _ended_transactions(self, state: PartitionState) -> Iterator[Batch]:
+        """What of a partition was committed or aborted, up to an end that the log had a while ago.
+
+        So long ago that every session up to there has been heard of.
+        """
+        earliest, latest = _bounds(state)
+        app_id, now_ms = self._app_id(state, "transactions"), int(self._clock() * 1000)
+        end = self._transactional.settled_end(app_id, latest, now_ms, self._settle_ms)
+        position = self._positions[app_id]
+        if position is None:
+            place = (state.topic, state.partition)
+            position = self._history.lowest_end(place, self._transactional.began_ms[state.topic])
+        start = max(earliest, self._unchanged_to(state, position, "transactions"))
+        while start < end:
+            given, stable = self._read_committed(state, start, end)
+            scan, records = self._read(state, start, stable, latest)
+            if scan.end_offset <= start or not self._led_as_before(state):
+                return  # a transaction is open there, or the log may have changed: the next round
+            yield self._batch(scan, records, app_id, scan.end_offset, offsets_of(given))
+            start = scan.end_offset
+
+    def _read_committed(
+        self, state: PartitionState, start: int, end: int
+    ) -> tuple[list[LogRecord], int]:
+        if self._committed_reader is None:
+            self._committed_reader = PartitionReader(self._config, committed=True)
+        place = (state.topic, state.partition)
+        return self._committed_reader.read(*place, start, end, self._settings.max_records)
+
+    def _led_as_before(self, state: PartitionState) -> bool:
+        """Whether the partition has had one leader since it was asked: nothing was cut off."""
+        assert self._view is not None, "open() comes first"
+        if state.leader_epoch is None:
+            return False
+        return any(
+            (now.partition, now.topic_id, now.leader_epoch)
+            == (state.partition, state.topic_id, state.leader_epoch)
+            for now in self._view.partitions([state.topic])
+        )
+
     # -- both -----------------------------------------------------------------------------------
 
     def _read(
@@ -332,10 +383,21 @@ class LogScanner:
         return scan, records
 
     def _batch(
-        self, scan: ScannedRange, records: list[LogRecord], app_id: str, reached: int
+        self,
+        scan: ScannedRange,
+        records: list[LogRecord],
+        app_id: str,
+        reached: int,
+        given: Collection[int] | None = None,
     ) -> Batch:
+        """A scan's reports; where *given* to a reader of committed records, how each ended."""
         reports = scan_reports(scan, records, self._reporter, self._part)
         self._part += len(records) + 1
+        if given is not None:
+            sessions = self._transactional.sessions[scan.topic]
+            made_of = (scan, records, given, sessions, self._reporter, self._part)
+            reports += outcomes(*made_of)
+            self._part += len(records) + 1
         if scan.leader_epoch is not None:
             self._epochs[app_id] = max(self._epochs.get(app_id, -1), scan.leader_epoch)
         position = Position(app_id, self._positions[app_id], reached)
@@ -358,7 +420,7 @@ class LogScanner:
     def _ask_positions(self, states: Sequence[PartitionState]) -> None:
         """What the lake says of partitions not met before."""
         assert self._lake is not None, "open() comes first"
-        modes = ("whole", "suspicion", "epoch")
+        modes = ("whole", "suspicion", "epoch", "transactions")
         met = {self._app_id(s, mode): s for s in states for mode in modes}
         new = {app_id: state for app_id, state in met.items() if app_id not in self._positions}
         if not new:
@@ -392,9 +454,10 @@ class LogScanner:
     def close(self) -> None:
         """Let go of the connections."""
         self._view = None
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        for reader in (self._reader, self._committed_reader):
+            if reader is not None:
+                reader.close()
+        self._reader = self._committed_reader = None
 
 
 def _readable(state: PartitionState) -> bool:

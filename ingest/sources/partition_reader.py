@@ -24,7 +24,7 @@ _MOVED = (
 """The log no longer has the offset that comes next: retention moved its start, or it was cut."""
 
 
-def reader_config(config: Mapping[str, Any]) -> dict[str, Any]:
+def reader_config(config: Mapping[str, Any], committed: bool = False) -> dict[str, Any]:
     """The settings of a reader that commits nothing and joins nothing."""
     return {
         "queued.max.messages.kbytes": 16_384,
@@ -34,7 +34,7 @@ def reader_config(config: Mapping[str, Any]) -> dict[str, Any]:
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
-        "isolation.level": "read_uncommitted",
+        "isolation.level": "read_committed" if committed else "read_uncommitted",
         "auto.offset.reset": "error",
     }
 
@@ -42,9 +42,12 @@ def reader_config(config: Mapping[str, Any]) -> dict[str, Any]:
 class PartitionReader:
     """One consumer, assigned to one range at a time."""
 
-    def __init__(self, config: Mapping[str, Any], timeout_s: float = 30.0) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], timeout_s: float = 30.0, *, committed: bool = False
+    ) -> None:
+        """*committed*: read what transactions have committed, up to the last stable offset."""
         self._heard = Listener()
-        self._consumer = open_consumer(reader_config(config), self._heard)
+        self._consumer = open_consumer(reader_config(config, committed), self._heard)
         self._timeout = timeout_s
 
     def read(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -83,17 +83,20 @@ class Scan:
     epoch: int = 0
     end: int = 0
     after_ms: int | None = None
+    transactional: frozenset[str] | None = None
+    """Sessions that the scanner knows to be transactional; None: it does not compare."""
 
     @classmethod
     def begin(
         cls, lake: LakeLog, host: Host, partition: Partition, number: int, now: int,
-        span: tuple[int, int] | None = None,
+        span: tuple[int, int] | None = None, transactional: frozenset[str] | None = None,
     ) -> Scan:  # fmt: skip
         start, end = partition.log.start, partition.watermark
         first, until = (start, end) if span is None else (max(span[0], start), min(span[1], end))
         scan = cls(lake, host, partition, number, now, first, max(first, until), span is None)
         scan.position, scan.epoch, scan.end = first, partition.epoch, end
         scan.after_ms = lake.newest
+        scan.transactional = transactional
         return scan
 
     def step(self, most: int, now: int) -> bool:
@@ -139,6 +142,10 @@ class Scan:
             )
         )  # fmt: skip
         self.lake.scan_part += len(readable) + 1
+        if self.transactional is not None:
+            ended = list(self._ended(readable, at, now))
+            rows += encode_sightings(ended, reporter, part, at, self.lake.scan_part)
+            self.lake.scan_part += len(ended) + 1
         rows = [replace(row, after_ms=self.after_ms) for row in rows]
         probe = Probe(
             self.partition.number, self.partition.topic_id, self.begun, now, self.position,
@@ -146,6 +153,21 @@ class Scan:
         )  # fmt: skip
         source = f"scan{self.number}"
         self.lake.commit(now, "scan", source, rows, self.host.clock(now), (probe,))
+
+    def _ended(self, copies: list[Copy], at: int, now: int) -> Iterator[Sighting]:
+        """What was committed or aborted, of what lies below the last stable offset."""
+        assert self.transactional is not None
+        stable = self.partition.stable_end
+        for copy in copies:
+            if not (copy.session and copy.named) or copy.offset >= stable:
+                continue
+            t = copy.transaction
+            committed = t is None or t.committed_at <= now
+            if not committed or copy.session in self.transactional:
+                yield Sighting(
+                    copy.session, TOPIC, copy.seq, Tier.COMMITTED if committed else Tier.ABORTED,
+                    at, self.partition.number, topic_id=self.partition.topic_id,
+                )  # fmt: skip
 
 
 def answer_states(

@@ -142,15 +142,7 @@ class Group:
 
     def _limit(self, partition: Partition) -> int:
         """The high watermark; for read_committed, the first open transaction."""
-        end = partition.watermark
-        if self.committed_only:
-            for offset in sorted(partition.log.records):
-                copy = partition.log.records[offset]
-                if copy.transaction is not None and offset < end:
-                    t = copy.transaction
-                    if t.committed_at == t.aborted_at:
-                        return offset
-        return end
+        return partition.stable_end if self.committed_only else partition.watermark
 
     def _readable(self, copy: Copy, now: int) -> bool:
         t = copy.transaction

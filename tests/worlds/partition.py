@@ -117,6 +117,15 @@ class Partition:
     # -- what is in it ---------------------------------------------------------------------------
 
     @property
+    def stable_end(self) -> int:
+        """Where the first open transaction begins; the high watermark where none is open."""
+        for offset in sorted(self.log.records):
+            t = self.log.records[offset].transaction
+            if t is not None and offset < self.watermark and t.committed_at == t.aborted_at:
+                return offset
+        return self.watermark
+
+    @property
     def log(self) -> Replica:
         """The leader's log; without a leader nobody can read it."""
         assert self.leader is not None

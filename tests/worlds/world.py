@@ -57,6 +57,8 @@ class World:
         self.scans: list[Scan] = []
         self.scan_number = 0
         self.index = 0
+        self.compares = random.Random(f"compares-{seed}").random() < 0.6
+        """The scanner says how transactions ended. Drawn apart: seeds stay what they were."""
         self.calm = False
         self.producers: list[Producer] = []
         for number in range(chance.choice([1, 2, 2, 3])):
@@ -510,7 +512,14 @@ class World:
         for partition in self.partitions:
             if partition.readable:
                 self.scans.append(
-                    Scan.begin(self.lake, self.scanner, partition, self.scan_number, self.now)
+                    Scan.begin(
+                        self.lake,
+                        self.scanner,
+                        partition,
+                        self.scan_number,
+                        self.now,
+                        transactional=self._known_transactional(),
+                    )
                 )
 
     def scan_part(self) -> None:
@@ -522,8 +531,24 @@ class World:
                 ends[1] = partition.watermark
             span = (min(ends), max(ends))
             self.scans.append(
-                Scan.begin(self.lake, self.scanner, partition, self.scan_number, self.now, span)
+                Scan.begin(
+                    self.lake,
+                    self.scanner,
+                    partition,
+                    self.scan_number,
+                    self.now,
+                    span,
+                    self._known_transactional(),
+                )
             )
+
+    def _known_transactional(self) -> frozenset[str] | None:
+        """The sessions whose settings say so, where the scanner compares the two readings."""
+        if not self.compares:
+            return None
+        return frozenset(
+            p.session for p in self.producers if p.transactional and p.shows == "settings"
+        )
 
     # -- the end ---------------------------------------------------------------------------------
 

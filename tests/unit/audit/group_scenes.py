@@ -75,6 +75,9 @@ class Scene:
     """Ids that are in the log once more, 100 offsets higher."""
     moved: Collection[int] = ()
     """Ids that are in the log 100 offsets higher only."""
+    committed: Collection[int] = ()
+    """Ids whose transaction was committed, by a report or a scan."""
+    aborted: Collection[int] = ()
 
     def but(self, **changes: Any) -> Scene:
         """The same with changes."""
@@ -121,6 +124,9 @@ class Scene:
             replace(r, after_ms=self.scanned_after, received_ms=950)
             for r in encode_sightings(seen, "scan", 1, AT)
         ]
+        ended = [Sighting("s", "t", n, Tier.COMMITTED, AT) for n in self.committed]
+        ended += [Sighting("s", "t", n, Tier.ABORTED, AT) for n in self.aborted]
+        scanned += encode_sightings(ended, "p", 2, AT)
         beat = Report("p", Tier.HEARTBEAT, "t", 1, AT, session="s", settings=self.settings)
         return [*scanned, *encode_sightings(got, "m", 1, AT), beat]
 

@@ -297,6 +297,9 @@ CASES = {
     "another id was committed, and no heartbeat": (
         told(Tier.COMMITTED, 2) + ACKED + seen((1, 7)), [ASKED, scan(0, 9)],
         "inconclusive", "transactional"),
+    "committed and aborted, by two readers": (
+        told(Tier.COMMITTED, 1) + told(Tier.ABORTED, 1) + ACKED + seen((1, 7)),
+        [ASKED, scan(0, 9)], "inconclusive", "transactional"),
     "aborted": (
         told(Tier.ABORTED, 1) + ACKED, [ASKED, beat(**{"transactional.id": "x"}), scan(0, 9)],
         "aborted", "none"),
