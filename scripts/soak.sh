@@ -15,8 +15,9 @@ declare -A parts=(
   [laws]="tests/soak/test_law_on_s3.py"
   [truth]="tests/soak/test_truth.py"
   [java]="tests/integration/test_java_client.py tests/soak/test_java_audit_cluster.py tests/soak/test_java_frameworks.py"
+  [clients]="tests/soak/test_client_memory.py tests/soak/test_client_kills.py"
 )
-order=(agents alerts day warnings ordinary outages drivers stores laws truth java)
+order=(agents alerts day warnings ordinary outages drivers stores laws truth java clients)
 if [ -n "$part" ] && [ -z "${parts[$part]:-}" ]; then
   echo "There is no part $part. PART is one of: ${order[*]}." >&2
   exit 2

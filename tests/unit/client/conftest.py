@@ -19,8 +19,9 @@ TOPIC = "acktrail-reports"
 class Cluster:
     """Three brokers, and what came to the audit topic on them."""
 
-    def __init__(self) -> None:
+    def __init__(self, answers_after_ms: int = 0) -> None:
         conf = {"test.mock.num.brokers": 3, "bootstrap.servers": "x:1", "log_level": 0}
+        conf["test.mock.broker.rtt"] = answers_after_ms
         self._host = Producer(conf)
         found = self._host.list_topics(timeout=60).brokers.values()
         self.servers = ",".join(f"{broker.host}:{broker.port}" for broker in found)

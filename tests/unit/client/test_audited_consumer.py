@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 from itertools import pairwise
 
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 
 from acktrail.audit.wire import decode_runs
 from acktrail.contracts.vocabulary import Tier
-from tests.unit.client.conftest import Cluster
+from tests.unit.client.conftest import Cluster, wait_for
 
 CONF = {"group.id": "billing", "auto.offset.reset": "earliest", "client.id": "biller"}
 
@@ -80,6 +82,36 @@ def test_what_was_given_is_reported(brokers, audit, at_once):
     (consumed,) = {r.part for r in reports if r.tier is Tier.CONSUMED}
     newest = [r for r in reports if r.tier is Tier.CONSUMED and r.part == consumed][-1]
     assert newest.assignment is not None
+
+
+def test_a_consumer_that_always_waits_for_messages_is_reported(brokers, audit):
+    """confluent-kafka lets one thread at a time into a client: ours must not wait for that."""
+    fill(brokers, audit)
+    before = len(brokers.reports())
+    consumer = AuditedConsumer({**brokers.client, **CONF}, audit=audit)
+    consumer.subscribe(["orders"])
+    ends, longest = threading.Event(), [0.0]
+
+    def read() -> None:
+        while not ends.is_set():
+            began = time.monotonic()
+            consumer.consume(100, 0.2)
+            longest[0] = max(longest[0], time.monotonic() - began)
+        consumer.close()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    beats: list = []
+
+    def heard() -> bool:
+        beats[:] = [r for r in brokers.reports()[before:] if r.tier is Tier.HEARTBEAT and r.group]
+        return any(beat.cluster_id for beat in beats)
+
+    came = wait_for(heard, 30)
+    ends.set()
+    reader.join(60)
+    assert came
+    assert longest[0] < 5
 
 
 def test_the_last_header_of_ours_is_the_id(brokers, audit):

@@ -24,7 +24,7 @@ from confluent_kafka.serialization import SerializationError, StringSerializer
 from acktrail.audit.block import newest_parts
 from acktrail.audit.wire import decode_header, decode_runs, own_header
 from acktrail.contracts.vocabulary import Tier
-from tests.unit.client.conftest import wait_for
+from tests.unit.client.conftest import Cluster, wait_for
 
 
 def ids_at(reports, tier: Tier, topic: str = "orders") -> Counter[int]:
@@ -277,6 +277,39 @@ def test_transactions_are_reported_as_they_ended(brokers, audit):
     assert ids_at(reports, Tier.ABORTED) == once(range(3, 6))
     assert ids_at(reports, Tier.ACKED) == once(range(7))
     assert last_beat(reports).settings["transactional.id"] == "tx"
+
+
+def test_a_transaction_whose_end_times_out_is_reported_as_neither(brokers):
+    slow = Cluster(answers_after_ms=300)
+    audit = Audit(bootstrap_servers=brokers.servers, interval_s=0.3, close_s=30)
+    producer = AuditedProducer({**slow.client, "transactional.id": "tx"}, audit=audit)
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    for _ in range(3):
+        producer.produce("orders", b"x")
+    producer.flush(60)
+    with pytest.raises(KafkaException) as caught:
+        producer.commit_transaction(0.05)
+    assert caught.value.args[0].retriable()
+    producer._end_audit()
+    reports = brokers.reports()
+    assert ids_at(reports, Tier.ACKED) == once(range(3))
+    assert not ids_at(reports, Tier.COMMITTED) + ids_at(reports, Tier.ABORTED)
+
+
+def test_expired_messages_may_be_stored(brokers):
+    """No broker answers: each message is told `_MSG_TIMED_OUT`, and may have been written."""
+    target = Audit(bootstrap_servers=brokers.servers, interval_s=0.3, close_s=30)
+    conf = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 500}
+    producer = AuditedProducer(conf, audit=target)
+    for _ in range(5):
+        producer.produce("orders", b"x")
+    assert producer.flush(60) == 0
+    producer.close()
+    reports = brokers.reports()
+    assert ids_at(reports, Tier.INDETERMINATE) == once(range(5))
+    assert {name for r in reports for name in r.errors} == {"_MSG_TIMED_OUT"}
+    assert last_beat(reports).metrics["record-error-total"] == 5
 
 
 def test_excluded_topics_are_left_alone(brokers):

@@ -55,7 +55,7 @@ class AuditedConsumer(Consumer):
         try:
             member = Membership(conf, audit or Audit(), tracks=self._tracks)
             self._audit = member  # without any audit, it says which offsets are to be stored
-            member.begin(weakref.ref(self))
+            member.begin()
             weakref.finalize(self, member.abandon).atexit = False
         except Exception as error:
             log.error("The audit of a consumer is off: %r", error)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time_ns
 from typing import Any
 
-from confluent_kafka import Consumer, Message
+from confluent_kafka import Message
 
 from acktrail_client.audit import Audit
 from acktrail_client.given_records import note_ids, runs_of, size_of
@@ -18,7 +18,7 @@ from acktrail_client.read_offsets import Place, ReadOffsets
 from acktrail_client.reporter import Reporter, log
 from acktrail_client.reporters import reporter_for
 from acktrail_client.rows import Row
-from acktrail_client.settings import reported
+from acktrail_client.settings import inherited, reported
 
 _ATTEMPTS = 5
 _MOST_IDS = 100_000
@@ -54,12 +54,11 @@ class Membership:
         self._noted = 0
         self._dropped: dict[str, dict[str, int]] = {}
         self._cluster_id: str | None = None
-        self._consumer: Callable[[], Consumer | None] = _nobody
+        self._access = inherited(conf)
         self._attempts = 0
 
-    def begin(self, consumer: Callable[[], Consumer | None]) -> None:
-        """Report from now on; *consumer*: the audited one, None once it is gone."""
-        self._consumer = consumer
+    def begin(self) -> None:
+        """Report from now on."""
         self._reporter.add(self)
 
     # -- called by the application's threads -------------------------------------------------------
@@ -224,12 +223,7 @@ class Membership:
     def _learn_cluster(self) -> None:
         if self._cluster_id is None and self._attempts < _ATTEMPTS:
             self._attempts += 1
-            consumer = self._consumer()
-            try:
-                if consumer is not None:
-                    self._cluster_id = consumer.cluster_id(timeout=0.5)
-            except Exception as error:
-                log.debug("the cluster gave no id: %r", error)
+            self._cluster_id = self._reporter.cluster_of(self._access)
 
 
 def _together(
@@ -245,7 +239,3 @@ def _together(
             some = []
     if some:
         yield at_ns, some
-
-
-def _nobody() -> None:
-    return None

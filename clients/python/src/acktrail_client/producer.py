@@ -42,7 +42,7 @@ class AuditedProducer(Producer):
         try:
             wanted = audit or getattr(self, "_wanted_audit", None) or Audit()
             session = Session(conf, wanted, only_errors=only_errors)
-            session.begin(weakref.ref(self))
+            session.begin()
             weakref.finalize(self, session.abandon).atexit = False
             self._audit = session
             self._topics = session.noted

@@ -26,6 +26,7 @@ _quiet.propagate = False
 _quiet.addHandler(logging.NullHandler())
 _IN_FLIGHT_BYTES = 2_000_000
 _TURN_S = 0.5
+_ASKED_S = 0.5
 _NAP_S = 0.2
 _OWN = {
     "acks": "all",
@@ -101,6 +102,23 @@ class Reporter:
     def wake(self) -> None:
         """Report now: much is waiting."""
         self._wake.set()
+
+    def cluster_of(self, access: Mapping[str, Any]) -> str | None:
+        """Kafka's id of the cluster that a client with this *access* is on; None: not known yet.
+
+        A client of our own is asked. The application's is not: while one thread is within a call,
+        confluent-kafka lets every other wait, so a consumer that polls would stop the reports, and
+        the question would stop the consumer. Called by the reporter's thread.
+        """
+        if not self.audit.bootstrap_servers:
+            found = self._open()
+            return None if found is None else _asked(found)
+        own = {"log_level": 0, "client.id": _OWN["client.id"]}
+        try:
+            return _asked(Producer({**access, **own}, logger=_quiet))
+        except Exception as error:  # for example, its access needs a callback
+            log.debug("the cluster cannot be asked for its id: %r", error)
+            return None
 
     def last_report(self, client: Reported) -> None:
         """What *client* has noted, and that it has ended; waits `Audit.close_s` at most."""
@@ -245,6 +263,14 @@ class Reporter:
         self.problems[kind] = self.problems.get(kind, 0) + 1
         if self.problems[kind] == 1:
             log.error("%s. The application goes on; see acktrail_client.problems().", text)
+
+
+def _asked(producer: Producer) -> str | None:
+    try:
+        return producer.cluster_id(timeout=_ASKED_S)
+    except Exception as error:
+        log.debug("the cluster gave no id: %r", error)
+        return None
 
 
 def _conf(audit: Audit, conf: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-from confluent_kafka import Producer
 
 from acktrail_client.audit import Audit
 from acktrail_client.identity import Headers, header_prefix, new_session
@@ -16,7 +14,7 @@ from acktrail_client.reporter import Reporter, log
 from acktrail_client.reporters import reporter_for
 from acktrail_client.rows import Row
 from acktrail_client.sent_ids import SentIds
-from acktrail_client.settings import number, reported
+from acktrail_client.settings import inherited, number, reported
 from acktrail_client.statistics import Statistics
 
 _MOST_WAITING = 2_000_000
@@ -56,13 +54,12 @@ class Session:
         self._statistics = Statistics()
         self._heard_at = 0.0
         self._cluster_id: str | None = None
-        self._producer: Callable[[], Producer | None] = _nobody
+        self._access = inherited(conf)
         self.gone = False
         self._attempts = 0
 
-    def begin(self, producer: Callable[[], Producer | None]) -> None:
-        """Report from now on; *producer*: the audited one, None once it is gone."""
-        self._producer = producer
+    def begin(self) -> None:
+        """Report from now on."""
         self._reporter.add(self)
 
     # -- called by the application's threads -------------------------------------------------------
@@ -214,16 +211,7 @@ class Session:
     def _learn_cluster(self) -> None:
         if self._cluster_id is None and self._attempts < _ATTEMPTS:
             self._attempts += 1
-            producer = self._producer()
-            try:
-                if producer is not None:
-                    self._cluster_id = producer.cluster_id(timeout=0.5)
-            except Exception as error:
-                log.debug("the cluster gave no id: %r", error)
-
-
-def _nobody() -> None:
-    return None
+            self._cluster_id = self._reporter.cluster_of(self._access)
 
 
 def _bytes(content: Any) -> int:
