@@ -142,5 +142,5 @@ def test_without_a_terminal_the_query_is_read_from_stdin(place: Path) -> None:
     assert done.returncode == 0, done.stderr
     row = {"job": "j", "t": "2026-01-01T00:00:00.123456Z", "d": 1.5, "m": {"a": [1]}}
     assert [json.loads(line) for line in done.stdout.splitlines()] == [row]
-    assert done.stderr == "More than 1 rows: shown are the first; --limit 0 shows all.\n"
+    assert done.stderr == "Only the first 1 rows are shown; --limit 0 shows all.\n"
     assert not (place / "spark-warehouse").exists()
