@@ -33,8 +33,14 @@ from acktrail.contracts.silver import (
 from pipelines.gold import offset_accounts, producer_reliability
 from pipelines.gold.coverage import cover, hours_of_reading, rows_of_days
 from pipelines.gold.delivery_ledger import balance
-from pipelines.gold.ledger_touched import first_commits, needed_evidence, touched_accounts
-from pipelines.gold.loss_events import explain_losses, facts_near, touched_losses
+from pipelines.gold.ledger_needed import needed_evidence, sums_of_all_time
+from pipelines.gold.ledger_touched import touched_accounts
+from pipelines.gold.loss_events import (
+    explain_losses,
+    facts_near,
+    settings_of_losers,
+    touched_losses,
+)
 from pipelines.gold.loss_incidents import gather_incidents
 from pipelines.gold.offset_accounts import account_offsets, hours_of_answers
 from pipelines.gold.producer_reliability import hours_with_news, join_evidence
@@ -55,7 +61,7 @@ AUDIT_JOBS: tuple[Job, ...] = (
         touched_accounts,
         balance,
         needed_evidence,
-        first_commits,
+        sums_of_all_time,
     ),
     Fold(
         (
@@ -66,6 +72,7 @@ AUDIT_JOBS: tuple[Job, ...] = (
         touched_losses,
         explain_losses,
         facts_near,
+        settings_of_losers,
     ),
     Fold((LOSS_EVENTS,), LOSS_INCIDENTS, everything, gather_incidents),
     Diff(LOSS_EVENTS, VERDICT_CHANGES, note_changes),

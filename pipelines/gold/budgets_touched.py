@@ -17,9 +17,11 @@ from acktrail.contracts.bronze import AUDIT_REPORTS, CLUSTER_STATES
 from acktrail.contracts.silver import CLIENT_CONFIGS, CLIENT_METRICS, PRODUCER_EVENTS
 from acktrail.retries.audited_chains import SESSION_TIERS
 from acktrail.retries.client_budgets import LOWEST_QUEUE_MS, hours_concerned
+from acktrail.retries.client_settings import SETTINGS
 from acktrail.retries.signs import ENDING_KINDS, OPENING_KINDS
 from acktrail.window import hour_of
 from pipelines.arrow_rows import hours_in, within_hours
+from pipelines.gold.settings_in_force import SETTINGS_IN_FORCE, settings_in_force
 from pipelines.job import Evidence
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ NEAR = (-1, 0, 1)
 """The hours whose evidence can concern the chains of an hour, and the other way round."""
 _QUARTER_MIN = 15
 _INSTANT = pa.timestamp("us", tz="UTC")
+_SETTINGS = ("role", "client_version", *SETTINGS.values())
 _REPORTED_BY = ("tier", "began_at", "ended_at", "reported_at", "minutes")
 
 
@@ -56,16 +59,37 @@ def chains_concerned(evidence: Evidence) -> frozenset[str]:
 
 
 def evidence_around(_evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
-    """What can concern chains opened in the hours *keys*; settings count from any time on."""
+    """What can concern chains opened in the hours *keys*, but for `settings_around`."""
     hours = [hour_begun(key) for key in keys]
-    near = ds.field("hour").isin(sorted({hour_of(h + n * ONE_HOUR) for h in hours for n in NEAR}))
+    near = _is_near(hours)
     since = pa.scalar(min(hours) - ONE_HOUR, _INSTANT)
     return {
         PRODUCER_EVENTS.name: near,
         CLIENT_METRICS.name: near,
         CLUSTER_STATES.name: within_hours("at", keys, before=1, after=3),
+        CLIENT_CONFIGS.name: ds.scalar(False),
         AUDIT_REPORTS.name: (ds.field("reported_at") >= since) | (ds.field("ended_at") >= since),
     }
+
+
+def settings_around(evidence: Evidence, keys: frozenset[str]) -> dict[str, pa.Table]:
+    """The settings that may be in force in the hours *keys*, or lie in a file with signs."""
+    configs = evidence.inputs.get(CLIENT_CONFIGS.name)
+    if configs is None:
+        return {}
+    hours = [hour_begun(key) for key in keys]
+    events, files = evidence.inputs.get(PRODUCER_EVENTS.name), set()
+    if events is not None:
+        signs = _is_near(hours) & ds.field("kind").isin(KINDS)
+        printed = events.read("record_key", where=signs).column("record_key").to_pylist()
+        files = {str(key).rpartition("/")[0] for key in printed}
+    found = settings_in_force(configs, _SETTINGS, min(hours) - ONE_HOUR, files=files)
+    return {SETTINGS_IN_FORCE: found}
+
+
+def _is_near(hours: Sequence[datetime]) -> ds.Expression:
+    """Rows that are kept under *hours*, or under those beside them."""
+    return ds.field("hour").isin(sorted({hour_of(h + n * ONE_HOUR) for h in hours for n in NEAR}))
 
 
 def _hours_with_chains(known: set[str], first: datetime, last: datetime | None) -> set[str]:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from acktrail.aliases import Aliases, named_session
 from acktrail.audit.block_account import fields_of
+from acktrail.audit.needed_ranges import GROUP
 from acktrail.audit.session_account import NAMES, accounts_of
 from acktrail.audit.topic_evidence import BEFORE_MS, TopicEvidence, topic_of
 from acktrail.audit.wire import bucket_of
@@ -24,7 +25,12 @@ from acktrail.contracts.gold import DELIVERY_LEDGER
 from acktrail.contracts.silver import AUDIT_BLOCKS
 from acktrail.contracts.vocabulary import PRODUCER_TIERS, Tier
 from pipelines.arrow_rows import by_key, rows_of
-from pipelines.gold.ledger_touched import FIRST_COMMITS, PLACE_OF_GROUP
+from pipelines.gold.ledger_needed import (
+    FIRST_COMMITS,
+    RANGES_READ,
+    SCANNED_PLACES,
+    SESSIONS_BEGUN,
+)
 from pipelines.job import Options
 from pipelines.silver.audit_parts import OFFSETS
 from pipelines.spark_schema import loose, spark_type
@@ -163,11 +169,11 @@ def _evidence_rows(inputs: Mapping[str, DataFrame], keys: frozenset[str] | None)
         _acked_offsets(inputs["audit_parts"], keys),
         _later_buckets(inputs["audit_blocks"], keys),
         _written_elsewhere(blocks),
-        _successors(inputs["client_sightings"], blocks),
+        _successors(inputs.get(SESSIONS_BEGUN, inputs["client_sightings"]), blocks),
     ).withColumn("slice", place)
     known = in_one_shape(
         _COLUMNS,
-        *_ranges_read(inputs["audit_parts"]),
+        *_ranges_read(inputs),
         *_cluster_answers(inputs),
         *_cluster_settings(inputs["cluster_configs"], slices.select("cluster", "topic").distinct()),
     )
@@ -272,9 +278,14 @@ def _successors(sightings: DataFrame, blocks: DataFrame) -> DataFrame:
     )
 
 
-def _ranges_read(parts: DataFrame) -> tuple[DataFrame, DataFrame, DataFrame]:
-    """What scans and members of groups have read; partitions ever scanned; members that closed."""
-    known = parts.where(F.col("bucket") == OFFSETS)
+def _ranges_read(inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """What scans and members of groups have read; partitions ever scanned; members that closed.
+
+    Those that are needed, and these partitions, are chosen beforehand where old rows are left out.
+    """
+    known = inputs.get(RANGES_READ)
+    if known is None:
+        known = inputs["audit_parts"].where(F.col("bucket") == OFFSETS)
     rows = known.where(F.col("tier").isin(Tier.SCANNED.value, Tier.CONSUMED.value))
     ranges = rows.where("first_offset IS NOT NULL AND last_offset IS NOT NULL").selectExpr(
         *("cluster", "topic", "partition", "group", "reporter", "part", "number"),
@@ -283,8 +294,10 @@ def _ranges_read(parts: DataFrame) -> tuple[DataFrame, DataFrame, DataFrame]:
         "coalesce(began_ms, reported_ms) AS began_ms",
         "coalesce(ended_ms, reported_ms) AS ended_ms",
     )
-    scanned = ranges.where(F.col("kind") == Tier.SCANNED.value)
-    places = scanned.select("cluster", "topic", "partition").distinct()
+    places = inputs.get(SCANNED_PLACES)
+    if places is None:
+        scanned = ranges.where(F.col("kind") == Tier.SCANNED.value)
+        places = scanned.select("cluster", "topic", "partition").distinct()
     beats = known.where(F.col("tier") == Tier.HEARTBEAT.value)
     closed = beats.where("closed AND group <> ''").selectExpr(
         "cluster", "topic", "group", "reporter", "'member_closed' AS kind"
@@ -317,7 +330,7 @@ def _cluster_answers(inputs: Mapping[str, DataFrame]) -> tuple[DataFrame, DataFr
     first = inputs.get(FIRST_COMMITS)
     if first is None:
         lowest = F.min("committed_offset").alias("committed_offset")
-        first = commits.groupBy(*PLACE_OF_GROUP).agg(lowest)
+        first = commits.groupBy(*GROUP).agg(lowest)
     first = first.withColumn("kind", F.lit("first_commit"))
     return states, commits, first
 

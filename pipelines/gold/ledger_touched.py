@@ -1,4 +1,4 @@
-"""Which buckets of the ledger new evidence concerns, and which evidence these need.
+"""Which buckets of the ledger new evidence concerns.
 
 Decided from a few columns by Arrow, before Spark reads anything.
 """
@@ -16,11 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from acktrail.audit.log_end import NEVER
-from acktrail.audit.topic_evidence import BEFORE_MS
 from acktrail.contracts.vocabulary import State, Tier
 from acktrail.lake.rows import Rows
+from pipelines.gold.ledger_needed import IS_SCAN, MEMBER_CLOSED
 from pipelines.job import Evidence
-from pipelines.silver.audit_parts import OFFSETS
 
 Place = tuple[str, str, int]
 """Cluster, topic, partition."""
@@ -28,15 +27,8 @@ Topic = tuple[str, str]
 
 _TOPIC = ("cluster", "topic")
 _PLACE = (*_TOPIC, "partition")
-PLACE_OF_GROUP = (*_PLACE, "group")
-FIRST_COMMITS = "first_commits"
-"""The name of a summary: the lowest offset that each group has ever committed."""
 _FILES_AT_ONCE = 64
-_MEMBER_CLOSED = (
-    (ds.field("tier") == Tier.HEARTBEAT.value) & (ds.field("group") != "") & ds.field("closed")
-)
-_READ = ds.field("tier").isin([Tier.SCANNED.value, Tier.CONSUMED.value]) | _MEMBER_CLOSED
-_SCANNED = ds.field("tier") == Tier.SCANNED.value
+_READ = ds.field("tier").isin([Tier.SCANNED.value, Tier.CONSUMED.value]) | MEMBER_CLOSED
 _BEFORE = timedelta(days=1)
 """A topic about which the cluster answered nothing for so long may have been made again."""
 _NOT_FINAL = tuple(
@@ -64,58 +56,6 @@ def touched_accounts(evidence: Evidence) -> frozenset[str]:
         found |= _open_accounts(evidence, evidence.output, news)
         found |= _owed_by_new_groups(evidence, evidence.output)
     return frozenset(found)
-
-
-def needed_evidence(evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
-    """The blocks of the buckets *keys* and after them, their heartbeats, all ranges read.
-
-    The cluster's answers matter from some time before the first event of the blocks; of earlier
-    commits, `first_commits` has what matters.
-    """
-    split = [key.rpartition(".") for key in keys]
-    after = {f"{place}.{int(number) + 1}" for place, _, number in split}
-    first = {f"{place}.0" for place, _, _ in split}
-    bucket = ds.field("bucket")
-    needed = {
-        "audit_blocks": bucket.isin(sorted(keys | after)),
-        "audit_parts": bucket.isin(sorted({OFFSETS, *first})),
-    }
-    begun = _first_events(evidence.inputs["audit_blocks"], bucket.isin(sorted(keys)))
-    if begun is not None:
-        since = pa.scalar(begun - timedelta(milliseconds=BEFORE_MS + 1), _INSTANT)
-        for name in ("cluster_states", "group_offsets"):
-            answers = evidence.inputs.get(name)
-            needed[name] = ds.field("at") >= since
-            if answers is not None and answers.has("after_at"):
-                needed[name] |= ds.field("after_at") >= since
-    return needed
-
-
-def first_commits(evidence: Evidence, _keys: frozenset[str]) -> dict[str, pa.Table]:
-    """The lowest offset that each group has ever committed: it decides what the group owes."""
-    commits = evidence.inputs.get("group_offsets")
-    if commits is None:
-        return {}
-    known: Any = ds.field("committed_offset").is_valid()
-    rows = commits.read(*PLACE_OF_GROUP, "committed_offset", where=known)
-    lowest = rows.group_by(list(PLACE_OF_GROUP)).aggregate([("committed_offset", "min")])
-    least = lowest.column("committed_offset_min")
-    places = lowest.select(list(PLACE_OF_GROUP))
-    return {FIRST_COMMITS: places.append_column("committed_offset", least)}
-
-
-def _first_events(blocks: Rows, where: ds.Expression) -> datetime | None:
-    """The first event of *blocks*; None where no report of some session has a time.
-
-    A slice of a topic has whole sessions, and takes the answers from before the first event that
-    is known in it. That some reports have no time, as those of what was sent, changes nothing.
-    """
-    times = ("first_at", "first_received_at")
-    rows = blocks.read("cluster", "topic", "session", *times, where=where)
-    sessions = rows.group_by(["cluster", "topic", "session"])
-    firsts = sessions.aggregate([(name, "min") for name in times]).to_pylist()
-    began = [[at for name in times if (at := row[f"{name}_min"])] for row in firsts]
-    return min(map(min, began)) if began and all(began) else None
 
 
 def _lowest_offsets(evidence: Evidence) -> dict[Place, int | None]:
@@ -245,7 +185,7 @@ def _scans_and_starts(evidence: Evidence) -> tuple[dict[Topic, int], dict[Topic,
     parts, states = evidence.new.get("audit_parts"), evidence.new.get("cluster_states")
     scans, starts = {}, {}
     if parts is not None:
-        rows = parts.read(*_TOPIC, "first_offset", where=_SCANNED).group_by(list(_TOPIC))
+        rows = parts.read(*_TOPIC, "first_offset", where=IS_SCAN).group_by(list(_TOPIC))
         scans = _by_topic(rows.aggregate([("first_offset", "min")]), "first_offset_min")
     if states is not None:
         rows = states.read(*_TOPIC, "earliest_offset").group_by(list(_TOPIC))

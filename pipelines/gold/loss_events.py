@@ -37,6 +37,7 @@ from acktrail.lake.rows import Rows
 from acktrail.window import hour_of
 from pipelines.arrow_rows import Row, by_key, rows_of
 from pipelines.gold.delivery_ledger import in_buckets, in_one_shape
+from pipelines.gold.settings_in_force import SETTINGS_IN_FORCE, settings_in_force
 from pipelines.job import Evidence, Options
 from pipelines.spark_schema import loose, spark_type
 
@@ -195,7 +196,7 @@ def _is_near(loss: dict[str, Any], news: _Minutes, reach: timedelta) -> bool:
 def facts_near(evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Expression]:
     """The accounts of the buckets *keys*, and the facts of the time of their losses."""
     ours = ds.field("bucket").isin(sorted(keys))
-    needed = {"delivery_ledger": ours}
+    needed = {"delivery_ledger": ours, "client_configs": ds.scalar(False)}
     ledger = evidence.inputs["delivery_ledger"]
     accounts = ledger.read("first_at", "last_at", "findings", where=ours)
     lengths: Any = pc.list_value_length(accounts.column("findings"))
@@ -224,6 +225,23 @@ def facts_near(evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Express
     }
 
 
+def settings_of_losers(evidence: Evidence, keys: frozenset[str]) -> dict[str, pa.Table]:
+    """What clients with losses in the buckets *keys* had printed of their settings by then."""
+    configs = evidence.inputs.get("client_configs")
+    if configs is None:
+        return {}
+    ours = ds.field("bucket").isin(sorted(keys))
+    accounts = evidence.inputs["delivery_ledger"].read("client_id", "findings", where=ours)
+    lengths: Any = pc.list_value_length(accounts.column("findings"))
+    lossy = accounts.filter(pc.greater(lengths, pa.scalar(0)))
+    clients: Any = pc.unique(lossy.column("client_id")).drop_null()
+    findings: Any = pc.list_flatten(lossy.column("findings"))
+    firsts: Any = pc.struct_field(findings, "first_at")
+    since = None if firsts.null_count else pc.min(firsts).as_py()
+    found = settings_in_force(configs, ("role", *_SETTINGS), since, clients)
+    return {SETTINGS_IN_FORCE: found}
+
+
 def _between(first: datetime, last: datetime, reach_ms: int) -> tuple[datetime, datetime]:
     window = timedelta(milliseconds=reach_ms + 1)
     return first - window, last + window
@@ -239,7 +257,7 @@ def explain_losses(
 ) -> DataFrame:
     """Every loss in the accounts of the buckets *keys*, with its cause."""
     accounts = in_buckets(inputs["delivery_ledger"], keys).where("size(findings) > 0")
-    printed = _printed_blocks(inputs["client_configs"])
+    printed = _printed_blocks(inputs.get(SETTINGS_IN_FORCE, inputs["client_configs"]))
     ledger = accounts.join(F.broadcast(printed), ["cluster", "client_id"], "left")
     rows = in_one_shape(_COLUMNS, ledger.withColumn("kind", F.lit("account")))
     return (

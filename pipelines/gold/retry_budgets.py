@@ -48,7 +48,9 @@ from pipelines.gold.budgets_touched import (
     chains_concerned,
     evidence_around,
     hour_begun,
+    settings_around,
 )
+from pipelines.gold.settings_in_force import SETTINGS_IN_FORCE
 from pipelines.job import Fold, Options
 from pipelines.spark_schema import loose, no_rows, quoted
 
@@ -150,10 +152,11 @@ def budget_retries(
         return no_rows(events.sparkSession, RETRY_BUDGETS)
     ours = F.expr("coalesce(client_id, '')").isin(sorted({row["client"] for row in found}))
     samples = metrics.where(f"{_LONG_QUEUE} OR {_GROWTH}").where(ours)
+    configs = inputs.get(SETTINGS_IN_FORCE, inputs[CLIENT_CONFIGS.name])
     evidence = (
         _spread(_shaped(events, _EVENT), hours)
         .union(_spread(_shaped(samples, _SAMPLE), hours))
-        .union(_configs(inputs[CLIENT_CONFIGS.name].where(ours), hours, found))
+        .union(_configs(configs.where(ours), hours, found))
     )
     reports = after_aliases(_reports(inputs[AUDIT_REPORTS.name], hours), options)
     sessions = _sessions(reports, found)
@@ -327,4 +330,5 @@ JOB = Fold(
     touched=chains_concerned,
     transform=budget_retries,
     needed=evidence_around,
+    summaries=settings_around,
 )

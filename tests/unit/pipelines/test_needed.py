@@ -12,11 +12,17 @@ import pytest
 from acktrail.audit.wire import bucket_of, new_session
 from acktrail.contracts import Table
 from acktrail.contracts.bronze import CLUSTER_STATES, GROUP_OFFSETS
-from acktrail.contracts.silver import AUDIT_BLOCKS, AUDIT_PARTS
+from acktrail.contracts.silver import AUDIT_BLOCKS, AUDIT_PARTS, CLIENT_SIGHTINGS
 from acktrail.contracts.vocabulary import Tier
 from acktrail.lake import Lake
 from acktrail.lake.rows import Rows, files_with
 from acktrail.window import hour_of
+from pipelines.gold.ledger_needed import (
+    FIRST_COMMITS,
+    RANGES_READ,
+    SCANNED_PLACES,
+    SESSIONS_BEGUN,
+)
 from pipelines.job import Evidence, Fold
 from pipelines.registry import jobs_named
 from pipelines.silver.audit_parts import OFFSETS
@@ -106,9 +112,51 @@ def test_the_ledger_reads_recent_commits_and_sums_up_those_of_all_time(tmp_path)
     assert 0 < given["group_offsets"] < HOURS
     (ledger,) = jobs_named(["delivery_ledger"])
     assert isinstance(ledger, Fold)
-    (lowest,) = ledger.summaries(evidence_of(ledger, lake), frozenset({BUCKET})).values()
+    lowest = ledger.summaries(evidence_of(ledger, lake), frozenset({BUCKET}))[FIRST_COMMITS]
     found = {(r["partition"], r["group"]): r["committed_offset"] for r in lowest.to_pylist()}
     assert found == {(0, "billing"): 100, (0, "audit"): 1}
+
+
+def test_the_ledger_reads_scans_and_ranges_that_its_blocks_need(tmp_path):
+    lake = Lake(tmp_path)
+    made = {**block(Tier.IN_LOG, NEWEST), "first_offset": 390, "first_received_at": NEWEST}
+    write(lake, AUDIT_BLOCKS, made)
+    for hour in range(HOURS):
+        at_ms = int((BEGIN + timedelta(hours=hour)).timestamp() * 1000)
+        read = {**scan(AUDIT_PARTS, at_ms), "first_offset": 10 * hour, "last_offset": 10 * hour + 9}
+        read |= {"received_ms": at_ms, "after_ms": at_ms, "part": hour}
+        member = {"tier": Tier.CONSUMED.value, "group": "g", "reporter": "m", "assignment": 1}
+        elsewhere = {**read, "topic": "other"}
+        write(lake, AUDIT_PARTS, read, {**read, **member}, {**elsewhere, **member})
+    (ledger,) = jobs_named(["delivery_ledger"])
+    assert isinstance(ledger, Fold)
+    found = ledger.summaries(evidence_of(ledger, lake), frozenset({BUCKET}))
+    rows = found[RANGES_READ].to_pylist()
+    assert {r["topic"] for r in rows} == {"orders"}
+    scans = [r["first_offset"] for r in rows if r["tier"] == Tier.SCANNED.value]
+    assert sorted(scans) == [360, 370, 380, 390]
+    reads = [r["first_offset"] for r in rows if r["tier"] == Tier.CONSUMED.value]
+    assert sorted(reads) == [0, 370, 380, 390]
+    assert found[SCANNED_PLACES].num_rows == 1
+
+
+def test_the_ledger_reads_sessions_that_may_follow_those_of_its_blocks(tmp_path):
+    lake = Lake(tmp_path)
+    write(lake, AUDIT_BLOCKS, {**block(Tier.ACKED, NEWEST), "first_received_at": NEWEST})
+    for hour in range(HOURS):
+        at = BEGIN + timedelta(hours=hour)
+        for name in (f"s{hour}", "long", *([SESSION] if hour > HOURS - 3 else [])):
+            write(
+                lake, CLIENT_SIGHTINGS,
+                row(
+                    CLIENT_SIGHTINGS, client_id="pay", host="h", session=name, evidence="audits",
+                    first_received_at=at, day=f"{at:%Y-%m-%d}",
+                ),
+            )  # fmt: skip
+    (ledger,) = jobs_named(["delivery_ledger"])
+    assert isinstance(ledger, Fold)
+    found = ledger.summaries(evidence_of(ledger, lake), frozenset({BUCKET}))[SESSIONS_BEGUN]
+    assert set(found.column("session").to_pylist()) == {SESSION, f"s{HOURS - 1}"}
 
 
 def test_accounts_of_offsets_read_answers_and_scans_of_their_hour(tmp_path):
