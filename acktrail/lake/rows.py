@@ -10,7 +10,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import and_
+from itertools import product
+from math import prod
+from operator import and_, or_
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,6 +28,9 @@ from acktrail.lake.guard import refuse_outdated, stored_schema
 from acktrail.lake.replacement import Values
 from acktrail.lake.store import Store
 from acktrail.lake.table_snapshots import Snapshot
+
+MOST_CASES = 8
+"""Of a file, nulls in more columns than three are not told apart."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +163,12 @@ def files_with(seen: Snapshot, store: Store, where: ds.Expression | None) -> dic
     """The files that may hold rows for which *where* holds, by partition and bounds in the log."""
     if where is None:
         return dict(seen.files)
-    kept = {f.path for f in dataset(seen, store, None, where).get_fragments(filter=where)}
-    return {path: values for path, values in seen.files.items() if unquote(path) in kept}
+    found = dataset(seen, store, None, where).get_fragments(filter=where)
+    kept = {fragment.path for fragment in found}
+    files = {path: values for path, values in seen.files.items() if unquote(path) in kept}
+    there = dataset(seen, store, files, where, each_case=True).get_fragments(filter=where)
+    kept = {fragment.path for fragment in there}
+    return {path: values for path, values in files.items() if unquote(path) in kept}
 
 
 def dataset(
@@ -167,10 +176,14 @@ def dataset(
     store: Store,
     wanted: Collection[str] | None = None,
     where: ds.Expression | None = None,
+    *,
+    each_case: bool = False,
 ) -> ds.Dataset:
     """All files of the table at *store*, or those *wanted*, each with what its log entry shows.
 
     *wanted* are paths as the log spells them. Bounds are given of the columns in *where* only.
+    With *each_case*, a file is there several times: for its rows with nulls in these, and without.
+    Arrow draws nothing from "within these bounds or null". Such a dataset is not to be read.
     """
     place = store.files()
     layout = ds.ParquetFileFormat(
@@ -184,9 +197,10 @@ def dataset(
     listed = _in_partitions(listed, where, mentioned)
     fragments = [
         layout.make_fragment(unquote(str(path)), filesystem=place, partition_expression=holds)
-        for path, holds in zip(
-            listed.column("path").to_pylist(), _holds(listed, mentioned), strict=True
+        for path, cases in zip(
+            listed.column("path").to_pylist(), _holds(listed, mentioned, each_case), strict=True
         )
+        for holds in cases
     ]
     return ds.FileSystemDataset(fragments, stored_schema(seen.delta), layout, place)
 
@@ -215,19 +229,26 @@ def _in_partitions(
     return files.take(numbered.filter(where).column("_number"))
 
 
-def _holds(files: pa.Table, mentioned: Sequence[str]) -> Iterator[ds.Expression]:
-    """What is true of every row of each of *files*, as far as *mentioned* names the columns."""
+def _holds(
+    files: pa.Table, mentioned: Sequence[str], each_case: bool
+) -> Iterator[list[ds.Expression]]:
+    """What is true of every row of each of *files*, as far as *mentioned* names the columns.
+
+    One case, or several, of which one is true of every row.
+    """
     partition = _by_column(files, "partition")
     least, greatest = (_by_column(files, name, mentioned) for name in ("min", "max"))
     nulls = _by_column(files, "null_count", mentioned)
     for number in range(files.num_rows):
-        known = [_is(name, values[number]) for name, values in partition.items()]
+        known = [[_is(name, values[number])] for name, values in partition.items()]
         for name, lows in least.items():
             low, high = lows[number], greatest[name][number] if name in greatest else None
             if low is not None and high is not None:
                 no_nulls = name in nulls and nulls[name][number] == 0
                 known.append(_between(name, low, high, no_nulls))
-        yield reduce(and_, known, ds.scalar(True))
+        if not each_case or prod(map(len, known)) > MOST_CASES:
+            known = [[reduce(or_, cases)] for cases in known]
+        yield [reduce(and_, case, ds.scalar(True)) for case in product(*known)]
 
 
 def _by_column(
@@ -249,6 +270,6 @@ def _is(name: str, value: Any) -> ds.Expression:
     return ds.field(name).is_null() if value is None else ds.field(name) == ds.scalar(value)
 
 
-def _between(name: str, low: Any, high: Any, no_nulls: bool) -> ds.Expression:
+def _between(name: str, low: Any, high: Any, no_nulls: bool) -> list[ds.Expression]:
     inside = (ds.field(name) >= ds.scalar(low)) & (ds.field(name) <= ds.scalar(high))
-    return inside if no_nulls else inside | ds.field(name).is_null()
+    return [inside] if no_nulls else [inside, ds.field(name).is_null()]
