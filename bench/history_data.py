@@ -205,8 +205,12 @@ def _check_of(copy: Copy, checked: pa.Table) -> pa.Table:
 def _alert_of(copy: Copy, alert: dict[str, Any]) -> list[dict[str, Any]]:
     """The alert of one hour: opened, and resolved an hour later."""
     opened = present() - timedelta(hours=copy.back)
-    cured = opened + timedelta(hours=1)
     named = hashlib.sha256(f"{alert['fingerprint']}-{copy.number}".encode()).hexdigest()[:16]
     told = {**alert, "fingerprint": named, "starts_at": opened, "changed_at": opened}
-    ended = {"number": 2, "status": "resolved", "changed_at": cured, "ends_at": cured}
-    return [told, {**told, **ended}]
+    return [told, end_of(told)]
+
+
+def end_of(alert: Mapping[str, Any]) -> dict[str, Any]:
+    """The change that resolves *alert*, an hour after it opened."""
+    cured = alert["changed_at"] + timedelta(hours=1)
+    return {**alert, "number": 2, "status": "resolved", "changed_at": cured, "ends_at": cured}

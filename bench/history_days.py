@@ -17,9 +17,10 @@ from acktrail.audit.wire.run_lists import decode_runs, encode_runs
 from acktrail.contracts import TABLES, Table
 from acktrail.contracts.arrow import schema
 from acktrail.contracts.lineage import MADE, inputs_of
+from acktrail.contracts.runs import ALERTS
 from acktrail.lake import Change, Lake, Position
 from acktrail.lake.data_files import write_files
-from bench.history_data import HOURS, OFFSETS, add_present
+from bench.history_data import HOURS, OFFSETS, add_present, end_of
 
 DAY = timedelta(days=1)
 _OURS = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}8[0-9a-f]{15}")
@@ -125,6 +126,8 @@ def make_days(last_day: Path, path: Path, days: int) -> None:
         rows = source.read(table)
         for number in range(days - 1, -1, -1):
             some = Earlier(number).of(table, rows) if number else rows
+            if number and table.name == ALERTS.name:
+                some = resolved(some)
             last = number == 0 and table.name in made
             lake.create(table)
             lake.put(
@@ -133,6 +136,15 @@ def make_days(last_day: Path, path: Path, days: int) -> None:
                 _as_run(lake, table) if last else Change(),
             )
     add_present(path)
+
+
+def resolved(alerts: pa.Table) -> pa.Table:
+    """*alerts* of a day, and the ends of those that the last check of the day left open."""
+    rows = alerts.to_pylist()
+    ended = {row["fingerprint"] for row in rows if row["status"] == "resolved"}
+    left = [row for row in rows if row["fingerprint"] not in ended]
+    ends = [end_of(row) for row in left]
+    return pa.concat_tables([alerts, pa.Table.from_pylist(ends, schema=alerts.schema)])
 
 
 def _as_run(lake: Lake, table: Table) -> Change:
