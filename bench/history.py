@@ -34,7 +34,7 @@ COMMANDS = {"run": (0,), "check": (0, 1)}
 
 def run() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as scratch:
-        lakes = {days: _lake(Path(KEPT or scratch), days) for days in DAYS}
+        lakes = {days: lake_of(Path(KEPT or scratch), days) for days in DAYS}
         found: dict[int, dict[str, list[Cost]]] = {d: {c: [] for c in COMMANDS} for d in DAYS}
         for turn in range(REPEAT + 1):
             for days, lake in lakes.items():
@@ -46,7 +46,7 @@ def run() -> list[dict[str, Any]]:
     return [row for days in DAYS[1:] for row in _rows(found, days)]
 
 
-def _lake(directory: Path, days: int) -> Path:
+def lake_of(directory: Path, days: int) -> Path:
     """A lake with *days* of history and a slice that no job has read; made unless it is kept."""
     path, last_day = directory / f"history-{days}", directory / "last-day"
     if not last_day.is_dir():

@@ -160,13 +160,17 @@ def _bounds(files: pa.Table, kind: str, name: str) -> Any:
 
 
 def files_with(seen: Snapshot, store: Store, where: ds.Expression | None) -> dict[str, Values]:
-    """The files that may hold rows for which *where* holds, by partition and bounds in the log."""
+    """The files that may hold rows for which *where* holds, by partition and bounds in the log.
+
+    And those with rows of which it may not be known, for a null.
+    """
     if where is None:
         return dict(seen.files)
     found = dataset(seen, store, None, where).get_fragments(filter=where)
     kept = {fragment.path for fragment in found}
     files = {path: values for path, values in seen.files.items() if unquote(path) in kept}
-    there = dataset(seen, store, files, where, each_case=True).get_fragments(filter=where)
+    open_too = where | where.is_null()
+    there = dataset(seen, store, files, where, each_case=True).get_fragments(filter=open_too)
     kept = {fragment.path for fragment in there}
     return {path: values for path, values in files.items() if unquote(path) in kept}
 

@@ -164,7 +164,9 @@ def test_accounts_of_offsets_read_answers_and_scans_of_their_hour(tmp_path):
     answers(lake)
     for hour in range(HOURS):
         began_ms = int((BEGIN + timedelta(hours=hour)).timestamp() * 1000)
-        write(lake, AUDIT_PARTS, scan(AUDIT_PARTS, began_ms))
+        one = scan(AUDIT_PARTS, began_ms)
+        beat = {"tier": Tier.HEARTBEAT.value, "began_ms": None, "first_offset": None}
+        write(lake, AUDIT_PARTS, one, {**one, **beat})  # nulls do not hide the bounds
     given = files_given("offset_accounts", lake, {hour_of(NEWEST)})
     assert given == {"cluster_states": 1, "audit_parts": 1}
 
