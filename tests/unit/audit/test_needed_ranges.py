@@ -60,7 +60,7 @@ def floors_of(session: Iterable[Row]) -> Mapping[tuple[Any, ...], int]:
 
 def test_a_group_is_judged_by_the_ranges_that_are_needed():
     before = after = claims = 0
-    for seed in range(800):
+    for seed in range(600):
         chance = random.Random(seed)
         rows = any_rows(chance)
         session = a_session(chance)
@@ -70,7 +70,7 @@ def test_a_group_is_judged_by_the_ranges_that_are_needed():
         before, after = before + len(ranges(rows)), after + len(ranges(fewer))
         claims += sum(a["skipped_by_consumer"] + a["expired_before_read"] > 0 for a in expected)
     assert after < 0.9 * before, (after, before)
-    assert claims > 40, "nothing is claimed"
+    assert claims > 15, "nothing is claimed"
 
 
 def any_rows(chance: random.Random) -> list[Row]:
@@ -84,9 +84,13 @@ def any_rows(chance: random.Random) -> list[Row]:
     made: list[Row] = []
     parts: Counter[str] = Counter()
     steps = {name: chance.randint(0, 3) for name in members}
-    for receipt in range(1, chance.randint(6, 28)):
-        name, kind = chance.choice(members), chance.choices("rscx", [6, 4, 3, 1])[0]
-        first = chance.randrange(TOP)
+    kinds = chance.choice([(6, 4, 3, 1), (9, 4, 0, 0), (5, 4, 6, 3)])
+    onwards, empty = chance.random() < 0.25, chance.choice([[0, 1], [0, 0, 0, 1], [1]])
+    last = chance.randint(6, 28)
+    for receipt in range(1, last):
+        name, kind = chance.choice(members), chance.choices("rscx", kinds)[0]
+        near = max(0, receipt * TOP // last + chance.randint(-4, 4))
+        first = min(near, TOP - 1) if onwards else chance.randrange(TOP)
         if kind == "r":
             parts[name] += chance.random() < 0.9
             steps[name] += chance.random() < 0.2
@@ -105,7 +109,7 @@ def any_rows(chance: random.Random) -> list[Row]:
         elif kind == "c":
             processed = f"acktrail:processed={chance.randrange(first + 1)}"
             metadata = chance.choice(["", "", processed])
-            made.append(commit(receipt, first, chance.choice([0, 0, 1]), metadata=metadata))
+            made.append(commit(receipt, first, chance.choice(empty), metadata=metadata))
         else:
             made.append(
                 {"kind": "member_closed", "group": "g", "reporter": name, "partition": None}
@@ -139,7 +143,7 @@ def ranges(rows: Iterable[Row]) -> list[Row]:
 
 def test_a_session_is_judged_by_the_ranges_that_are_needed():
     before = after = 0
-    for seed in range(60):
+    for seed in range(40):
         world = World(seed)
         evidence = evidence_of(world.lake.units)
         rows = topic_rows(evidence)
