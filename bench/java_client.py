@@ -20,7 +20,7 @@ from lab.snapshots import create_topics
 
 _ROOT = Path(__file__).parents[1]
 _JVM = ("-Xmx512m", "-Xms512m", "-XX:+UseG1GC")
-MESSAGES = 300_000
+MESSAGES = 800_000
 RATE = 100_000
 RUNS = 2
 READ = "bench-read"
