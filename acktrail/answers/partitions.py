@@ -40,6 +40,8 @@ class Faults:
     spans: list[Row] = field(default_factory=list)
     """`begins`, `ends`, `kind` (leaderless or under_min_isr), `partitions`: places concerned."""
     left_out: int = 0
+    gaps: tuple[tuple[float, float], ...] = ()
+    """Spans, in epoch seconds, in which the cluster gave no answer."""
 
 
 def faults(lake: Lake, asked: Inquiry) -> Faults:
@@ -53,7 +55,21 @@ def faults(lake: Lake, asked: Inquiry) -> Faults:
     spans = _merged([row for row in changes if row["kind"] != "election"])
     marks.sort(key=lambda r: (r["at"], r["kind"], r["topic"], r["partition"]))
     more += max(0, len(marks) - _MOST) + max(0, len(spans) - _MOST)
-    return Faults(marks[:_MOST], spans[:_MOST], more)
+    return Faults(marks[:_MOST], spans[:_MOST], more, _gaps(states, asked))
+
+
+def _gaps(states: pa.Table, asked: Inquiry) -> tuple[tuple[float, float], ...]:
+    """Where answers are missing: before the first, after the last, and for long in between."""
+    first, last = asked.since.timestamp(), asked.until.timestamp()
+    if not states.num_rows:
+        return ((first, last),)
+    at = np.unique(states["at"].cast(pa.int64()).to_numpy()) / 1e6
+    between = np.diff(at)
+    usual = float(np.median(between)) if between.size else 0.0
+    late = np.flatnonzero(between > max(usual * 3, 1.0))
+    inner = [(float(at[n]), float(at[n + 1])) for n in late]
+    around = [(first, float(at[0])), *inner, (float(at[-1]), last)]
+    return tuple((a, b) for a, b in around if b - a > max(usual * 3, 1.0))
 
 
 def _printed(lake: Lake, asked: Inquiry) -> tuple[list[Row], int]:

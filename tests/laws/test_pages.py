@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from expectations.check_history import keep_results
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from acktrail.answers.inquiry import Inquiry
@@ -22,6 +21,7 @@ from acktrail.pages.delivery_report import VIEWS, report
 from acktrail.pages.live_pages import PAGES
 from acktrail.policy.model import Policy
 from acktrail.window import hour_of
+from expectations.paging import keep_results
 from expectations.policy_suites import policy_and_suites
 from expectations.validate import Asked, validate
 from tests.laws.incident import AS_OF

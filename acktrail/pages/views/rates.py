@@ -154,7 +154,11 @@ def _faults_row(scale: Scale, faults: Faults) -> Html | None:
     """What went wrong with partitions, above the rates."""
     if not faults.marks and not faults.spans:
         return None
-    drawn = [*shades(scale, faults, 16), *rules(scale, faults, 16)]
+    drawn = [
+        *shades(scale, faults, 16),
+        *(band(scale, a, b, "gap", 0, 16, "no answer of the cluster") for a, b in faults.gaps),
+        *rules(scale, faults, 16),
+    ]
     spans, events = count(len(faults.spans), "span"), count(len(faults.marks), "event")
     title = f"Faults of partitions: {spans}, {events}"
     return row(tag("span", "partitions", class_="muted"), lane(title, "", 16, *drawn), "")
