@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from acktrail.answers.inquiry import Inquiry
+from acktrail.answers.losses import Wanted, incidents
 from acktrail.contracts.arrow import rows
 from acktrail.contracts.gold import RETRY_BUDGETS
 from acktrail.lake import Lake
@@ -42,6 +43,13 @@ def incident_lake(whole_lake: Lake, tmp_path_factory: pytest.TempPathFactory) ->
     decided, suites = policy_and_suites(None)
     keep_results(lake, validate(suites, lake, Asked(AS_OF, decided, "docs/runbooks")), AS_OF)
     return lake
+
+
+@pytest.fixture(scope="module")
+def incident_id(incident_lake: Lake) -> str:
+    """The name of the loss of acknowledged messages."""
+    found = incidents(incident_lake, Wanted(topic="payments"))
+    return str(found[0]["incident"])
 
 
 @pytest.fixture(scope="module")
@@ -165,11 +173,11 @@ def test_every_view_has_content_in_order(chromium: Browser, page_file: Path) -> 
 
 
 def test_it_works_without_scripts_with_a_keyboard_and_by_links(
-    chromium: Browser, page_file: Path
+    chromium: Browser, page_file: Path, incident_id: str
 ) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{page_file.as_uri()}#incident-818655c654b6ad69")
+    page.goto(f"{page_file.as_uri()}#incident-{incident_id}")
     page.keyboard.press("Tab")
     assert "176 acknowledged" in page.inner_text("#verdict")
     context.close()
@@ -201,10 +209,10 @@ def test_it_prints_on_paper(chromium: Browser, page_file: Path) -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_live_page_fits_and_asks_nobody_else(
-    chromium: Browser, incident_lake: Lake, width: int
+    chromium: Browser, incident_lake: Lake, incident_id: str, width: int
 ) -> None:
     with served(incident_lake, AS_OF) as live:
-        for address in [*PAGES, "/?client=payments-api", "/incidents?incident=818655c654b6ad69"]:
+        for address in [*PAGES, "/?client=payments-api", f"/incidents?incident={incident_id}"]:
             mark = "&" if "?" in address else "?"
             page = opened(chromium, f"{live.address}{address}{mark}last=10m", width)
             assert page.evaluate(LAYOUT) == [], address
