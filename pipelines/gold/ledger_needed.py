@@ -5,6 +5,8 @@ Decided from a few columns by Arrow, before Spark reads anything.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -55,7 +57,8 @@ def needed_evidence(evidence: Evidence, keys: frozenset[str]) -> dict[str, ds.Ex
         "audit_parts": bucket.isin(sorted(first)),
         "client_sightings": ds.scalar(False),
     }
-    begun = _first_events(evidence.inputs["audit_blocks"], bucket.isin(sorted(keys)))
+    blocks = _of_buckets(evidence.inputs["audit_blocks"], keys)
+    begun = _first_events(blocks, bucket.isin(sorted(keys)))
     if begun is not None:
         since = pa.scalar(begun - timedelta(milliseconds=BEFORE_MS + 1), _INSTANT)
         for name in ("cluster_states", "group_offsets"):
@@ -75,6 +78,12 @@ def sums_of_all_time(evidence: Evidence, keys: frozenset[str]) -> dict[str, pa.T
 def _first_buckets(keys: frozenset[str]) -> set[str]:
     """Where heartbeats of the sessions in *keys* lie."""
     return {f"{key.rpartition('.')[0]}.0" for key in keys}
+
+
+def _of_buckets(rows: Rows, keys: Collection[str]) -> Rows:
+    """*rows* of these buckets: chosen all at once, where a filter looks at file after file."""
+    ours = [path for path, values in rows.seen.files.items() if values.get("bucket") in keys]
+    return replace(rows, files=ours)
 
 
 def _first_events(blocks: Rows, where: ds.Expression) -> datetime | None:
@@ -113,6 +122,7 @@ def _ranges_read(evidence: Evidence, keys: frozenset[str]) -> dict[str, pa.Table
     parts, blocks = evidence.inputs.get("audit_parts"), evidence.inputs["audit_blocks"]
     if parts is None:
         return {}
+    parts, blocks = _of_buckets(parts, {OFFSETS}), _of_buckets(blocks, keys)
     ours = ds.field("bucket").isin(sorted(keys))
     topics = pc.unique(blocks.read("topic", where=ours).column("topic")).to_pylist()
     known = (ds.field("bucket") == OFFSETS) & ds.field("topic").isin(topics)
@@ -178,7 +188,7 @@ def _sessions_begun(evidence: Evidence, keys: frozenset[str]) -> dict[str, pa.Ta
     begun = begun.rename_columns([*whose, "first_received_at"])
     since = _first_receipt(evidence, keys)
     if since is not None:
-        blocks = evidence.inputs["audit_blocks"]
+        blocks = _of_buckets(evidence.inputs["audit_blocks"], keys)
         ours = blocks.read("session", where=ds.field("bucket").isin(sorted(keys)))
         at, own = ds.field("first_received_at"), pc.unique(ours.column("session"))
         later = at.is_null() | (at >= pa.scalar(since, _INSTANT))
@@ -189,11 +199,13 @@ def _sessions_begun(evidence: Evidence, keys: frozenset[str]) -> dict[str, pa.Ta
 def _first_receipt(evidence: Evidence, keys: frozenset[str]) -> datetime | None:
     """When the first report of the sessions in *keys* was received; None: not known."""
     parts, blocks = evidence.inputs.get("audit_parts"), evidence.inputs["audit_blocks"]
+    blocks = _of_buckets(blocks, keys)
     ours = ds.field("bucket").isin(sorted(keys))
     known = [pc.min(blocks.read("first_received_at", where=ours).column(0)).as_py()]
     if parts is not None:
         beats = ds.field("bucket").isin(sorted(_first_buckets(keys)))
         beats &= ds.field("tier") == Tier.HEARTBEAT.value
+        parts = _of_buckets(parts, _first_buckets(keys))
         ms = pc.min(parts.read("received_ms", where=beats).column(0)).as_py()
         known.append(None if ms is None else datetime.fromtimestamp(ms / 1000, UTC))
     return min((at for at in known if at is not None), default=None)
