@@ -82,6 +82,8 @@ def test_what_was_given_is_reported(brokers, audit, at_once):
     (consumed,) = {r.part for r in reports if r.tier is Tier.CONSUMED}
     newest = [r for r in reports if r.tier is Tier.CONSUMED and r.part == consumed][-1]
     assert newest.assignment is not None
+    given = [r for r in reports if r.tier is Tier.DELIVERED]
+    assert {r.leader_epoch for r in given} == {newest.leader_epoch}
 
 
 def test_a_consumer_that_always_waits_for_messages_is_reported(brokers, audit):

@@ -40,8 +40,13 @@ def runs_of(places: Sequence[Place], offsets: Sequence[int]) -> Iterator[tuple[P
             first = at
 
 
-def note_ids(ids: Ids, headers: Sequence[Any], offsets: Sequence[int]) -> int:
-    """Add the ids in *headers* of the records at *offsets* to *ids*; how many there were."""
+def note_ids(
+    ids: Ids, headers: Sequence[Any], offsets: Sequence[int], epoch: int | None = None
+) -> int:
+    """Add the ids in *headers* of the records at *offsets* to *ids*; how many there were.
+
+    *epoch*: the leader epoch of the last record, which is the highest.
+    """
     values = [_value_of(each) for each in headers]
     if None in values:
         offsets = [at for value, at in zip(values, offsets, strict=True) if value is not None]
@@ -55,6 +60,8 @@ def note_ids(ids: Ids, headers: Sequence[Any], offsets: Sequence[int]) -> int:
             seen = ids[prefix[1:], block] = Seen()
         seen.ids.extend([seq & _IN_BLOCK for _, seq in found[first:end]])
         seen.offsets.extend(offsets[first:end])
+        if epoch is not None:
+            seen.epoch = epoch if seen.epoch is None else max(seen.epoch, epoch)
         first = end
     return first
 

@@ -114,8 +114,9 @@ class Membership:
             if not self._audit.audits(place[0]):
                 continue
             run, at = messages[first:end], offsets[first:end]
-            found = self._read.read(place, at[0], at[-1], run[-1].leader_epoch(), now_ms)
-            self._noted += note_ids(found.ids, [m.headers() for m in run], at)
+            epoch = run[-1].leader_epoch()
+            found = self._read.read(place, at[0], at[-1], epoch, now_ms)
+            self._noted += note_ids(found.ids, [m.headers() for m in run], at, epoch)
         self._enough = max(1, _MOST_BYTES // size_of(messages[-1]))
 
     def assigned(self, places: list[Place]) -> None:

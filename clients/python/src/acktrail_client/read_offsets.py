@@ -36,6 +36,8 @@ class Seen:
 
     ids: array[int] = field(default_factory=lambda: array("H"))
     offsets: array[int] = field(default_factory=lambda: array("q"))
+    epoch: int | None = None
+    """The highest leader epoch of these records."""
 
 
 @dataclass
@@ -157,6 +159,8 @@ class ReadOffsets:
                     "ended_ms": now_ms,
                 }
             )
+            if seen.epoch is not None:
+                rows[-1]["leader_epoch"] = seen.epoch
         return rows
 
 
