@@ -14,7 +14,7 @@ _READ_AT = Column("read_at", "timestamp", "When the agent read it.", required=Tr
 _AFTER_AT = Column(
     "after_at",
     "timestamp",
-    "Newest `read_at` that `audit_reports` had of the cluster when this was asked; 1970: none; null: not known.",
+    "Newest `read_at` of the cluster in `audit_reports` when this request began; 1970: none; null: not known.",
 )
 
 LOG_RECORDS = Table(
@@ -148,7 +148,7 @@ AUDIT_REPORTS = Table(
         Column(
             "settings",
             "attributes",
-            "Of the session (acks, retries, client_id, host ...); heartbeats carry them.",
+            "Settings of the session (acks, retries, client_id, host ...); only in heartbeats.",
         ),
         Column("minutes", "longs", "Pairs of epoch minute and first seq created in it."),
         Column("began_at", "timestamp", "Earliest event covered; for a scan, when it began."),
@@ -159,13 +159,13 @@ AUDIT_REPORTS = Table(
         Column(
             "closed",
             "boolean",
-            "The reporter ended in good order with this report; a scan reached its end.",
+            "The reporter ended normally with this report; of a scan: it reached its end.",
             required=True,
         ),
         Column(
             "exited",
             "boolean",
-            "For heartbeats: the session's process is known to have ended, in good order or not.",
+            "For heartbeats: the session's process is known to have ended, normally or not.",
         ),
         Column(
             "unnamed",

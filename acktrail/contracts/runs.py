@@ -15,7 +15,7 @@ RUNS = Table(
         Column("run", "long", "Run number of the job.", required=True),
         Column("started_at", "timestamp", "When it began.", required=True),
         Column("ended_at", "timestamp", "When it committed.", required=True),
-        Column("as_of", "timestamp", "The time it was asked for.", required=True),
+        Column("as_of", "timestamp", "The --as-of time of the run.", required=True),
         Column("shape", "string", "map or fold.", required=True),
         Column("rebuilt", "boolean", "Whether the whole output was recomputed.", required=True),
         Column(
@@ -40,7 +40,7 @@ RUN_FAILURES = Table(
     columns=(
         Column("job", "string", "Name of the job.", required=True),
         Column("failed_at", "timestamp", "When.", required=True),
-        Column("as_of", "timestamp", "The time the run was asked for.", required=True),
+        Column("as_of", "timestamp", "The --as-of time of the run.", required=True),
         Column("error", "string", "What was raised, or which job failed first.", required=True),
     ),
 )
@@ -54,7 +54,7 @@ CHECK_RESULTS = Table(
     columns=(
         Column("check_run", "string", "Names one `acktrail check`.", required=True),
         Column("checked_at", "timestamp", "When it ran.", required=True),
-        Column("as_of", "timestamp", "The time it asked about.", required=True),
+        Column("as_of", "timestamp", "The --as-of time of the check.", required=True),
         Column("table", "string", "Table checked.", required=True),
         Column(
             "check",
@@ -77,7 +77,7 @@ CHECK_RESULTS = Table(
         Column("rows_failed", "long", "Rows that failed.", required=True),
         Column("rows_muted", "long", "Failed rows a maintenance window expects.", required=True),
         Column("keys", "strings", "Offending keys, at most 50.", required=True),
-        Column("because", "string", "The sentence for the person woken up.", required=True),
+        Column("because", "string", "What was found: the text of the alert.", required=True),
         Column("runbook", "string", "Page to open.", required=True),
         Column("day", "string", "UTC day of as_of.", required=True),
     ),
@@ -98,7 +98,7 @@ COVERAGE = Table(
         Column("rows", "long", "Rows of evidence.", required=True),
         Column("first_at", "timestamp", "Earliest evidence."),
         Column("last_at", "timestamp", "Latest evidence."),
-        Column("closed", "boolean", "The reporter said it ended in good order."),
+        Column("closed", "boolean", "The reporter reported that it ended normally."),
         Column("missing", "string", "What is missing; null where nothing is known to be."),
     ),
 )
@@ -116,9 +116,9 @@ _SYMPTOM = (
     Column("ended_at", "timestamp", "Last sign; null while it goes on."),
     Column("over", "boolean", "It does not go on.", required=True),
     Column(
-        "gone", "string", "Why it is over, where nothing says that it was cured.", required=True
+        "gone", "string", "Why it is over, if there is no proof that it was cured.", required=True
     ),
-    Column("loss", "boolean", "Messages are gone.", required=True),
+    Column("loss", "boolean", "Whether messages were lost.", required=True),
     Column("count", "long", "Messages, batches or requests concerned.", required=True),
     Column("at_stake", "long", "Records that can still be saved, where known."),
     Column("deadline", "timestamp", "When the first of them may be given up."),
@@ -136,7 +136,7 @@ _SYMPTOM = (
 ALERTS = Table(
     name="alerts",
     layer="runs",
-    doc="The alert outbox: every change of every alert, and who has taken it.",
+    doc="The alert outbox: every change of every alert, and which receivers got it.",
     grain=("fingerprint", "number", "step"),
     columns=(
         Column(
@@ -154,7 +154,7 @@ ALERTS = Table(
         ),
         Column("changed_at", "timestamp", "When.", required=True),
         Column("status", "string", "open or resolved.", required=True),
-        Column("delivered", "strings", "Receivers that have taken this state.", required=True),
+        Column("delivered", "strings", "Receivers that have accepted this state.", required=True),
         Column(
             "check",
             "string",
@@ -191,14 +191,14 @@ ALERTS = Table(
         Column("acknowledged_by", "string", "Who acknowledged them."),
         Column("acknowledged_at", "timestamp", "When."),
         Column("acknowledged_because", "string", "Why."),
-        Column("messages", "attributes", "Receiver to what it was told last, and where."),
+        Column("messages", "attributes", "Receiver to the last message sent to it, and where."),
     ),
 )
 
 SOURCE_STATES = Table(
     name="source_states",
     layer="runs",
-    doc="How each agent stands with each of its sources: one row per change and every ten minutes.",
+    doc="The state of each source of each agent: one row per change, and one every ten minutes.",
     grain=("cluster", "source", "host", "agent", "at"),
     partition=("day",),
     retention_days=30,
@@ -215,9 +215,9 @@ SOURCE_STATES = Table(
         Column("agent", "string", "Process that reads: host, process id, start.", required=True),
         Column("command", "string", "Its command: agent, agent --once or watch.", required=True),
         Column("at", "timestamp", "When it was so.", required=True),
-        Column("state", "string", "How it stands.", required=True, values=SourceState),
+        Column("state", "string", "State of the source.", required=True, values=SourceState),
         Column("error", "string", "Why it is not up; null where it is."),
-        Column("notes", "strings", "What a person should know of it.", required=True),
+        Column("notes", "strings", "Notes for a person.", required=True),
         Column(
             "unread",
             "strings",

@@ -9,7 +9,7 @@ _CLUSTER = Column("cluster", "string", "Name of the Kafka cluster.", required=Tr
 _EVENT_KEY = Column(
     "event_key",
     "string",
-    "Names the event: rows that tell of one event (a loss printed once per record, an election by "
+    "Identifies the event: rows about one event (a loss printed once per record, an election by "
     "each controller) share it.",
     required=True,
 )
@@ -52,13 +52,13 @@ _EVENT_COLUMNS = (
     Column("partition", "long", "Partition."),
     Column("error", "string", "Error code name or exception class."),
     Column("message", "string", "The error's own message."),
-    Column("node", "long", "Broker id spoken of."),
+    Column("node", "long", "Broker id in the message."),
 )
 
 PRODUCER_EVENTS = Table(
     name="producer_events",
     layer="silver",
-    doc="What a log says of a produce request's fate.",
+    doc="Events about produce requests in client and broker logs.",
     grain=("cluster", "record_key"),
     partition=("hour",),
     columns=(
@@ -71,7 +71,7 @@ PRODUCER_EVENTS = Table(
         Column(
             "client_version",
             "string",
-            "Version, where the line itself says it; for a client's other lines see client_configs.",
+            "Client version, if the line contains it; for other lines of a client see client_configs.",
         ),
         Column(
             "retriable",
@@ -86,13 +86,13 @@ PRODUCER_EVENTS = Table(
 CONSUMER_EVENTS = Table(
     name="consumer_events",
     layer="silver",
-    doc="What a log says of a consumer: poll timeout, leave group, rebalance, reset, failed commit.",
+    doc="Events of consumers in logs: poll timeout, leave group, rebalance, reset, failed commit.",
     grain=("cluster", "record_key"),
     partition=("hour",),
     columns=(
         *_EVENT_COLUMNS,
         Column("group", "string", "Consumer group."),
-        Column("offset", "long", "Offset spoken of."),
+        Column("offset", "long", "Offset in the message."),
         Column("elapsed_ms", "long", "Elapsed time printed in the message."),
         _HOUR,
     ),
@@ -101,14 +101,14 @@ CONSUMER_EVENTS = Table(
 BROKER_EVENTS = Table(
     name="broker_events",
     layer="silver",
-    doc="What a broker or controller log says: append errors, ISR changes, truncations, elections.",
+    doc="Events in broker and controller logs: append errors, ISR changes, truncations, elections.",
     grain=("cluster", "record_key"),
     partition=("hour",),
     columns=(
         *_EVENT_COLUMNS,
         Column("broker", "long", "Broker id that printed the line."),
         Column("topic_id", "string", "Topic id, where printed."),
-        Column("offset", "long", "Offset spoken of (truncation, reset)."),
+        Column("offset", "long", "Offset in the message (truncation, reset)."),
         Column("high_watermark", "long", "High watermark printed."),
         Column("leader_epoch", "long", "Leader epoch after the change."),
         Column("leader", "long", "Leader after the change."),
@@ -231,7 +231,7 @@ BROKER_METRICS = Table(
 CLIENT_SIGHTINGS = Table(
     name="client_sightings",
     layer="silver",
-    doc="Under which names one kind of evidence knows a producer, day by day.",
+    doc="The names of a producer in one kind of evidence, day by day.",
     grain=("cluster", "client_id", "host", "evidence", "session", "instance", "day"),
     partition=("day",),
     columns=(
@@ -327,8 +327,14 @@ AUDIT_PARTS = Table(
         Column(
             "outcomes", "attributes", "For heartbeats: block >> 6 to ids with an outcome so far."
         ),
-        Column("dropped", "attributes", "For heartbeats: tier to ids whose evidence is gone."),
-        Column("after_ms", "long", "Receipts up to this one were in the lake when it was asked."),
+        Column(
+            "dropped",
+            "attributes",
+            "For heartbeats: tier to number of ids whose evidence was dropped.",
+        ),
+        Column(
+            "after_ms", "long", "Receipts up to this one were in the lake when the request began."
+        ),
         Column("received_ms", "long", "When the agent received it, epoch milliseconds."),
         Column(
             "bucket",

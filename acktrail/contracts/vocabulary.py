@@ -113,18 +113,18 @@ class Outcome(StrEnum):
 
 
 class SourceState(StrEnum):
-    """How an agent stands with one source."""
+    """The state of one source in an agent."""
 
     UP = "up"
     """It is read."""
     FAILING = "failing"
     """It failed; the agent tries again, or the next run with --once does."""
     HELD = "held"
-    """Another process reads it; this one waits until that process is gone."""
+    """Another process reads it; this one waits until that process has ended."""
     STOPPED = "stopped"
     """It cannot be read until a person changes something."""
     ENDED = "ended"
-    """The agent read it and ended in good order."""
+    """The agent read it and ended normally."""
 
 
 ELECTIONS = ("unclean_election", "last_known_leader", "leader_change")

@@ -24,7 +24,7 @@ class AlertSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     alertmanager_urls: Annotated[tuple[Address, ...], BeforeValidator(_several)] = ()
-    """Every instance of one Alertmanager cluster; an alert is delivered once one has taken it."""
+    """Every instance of one Alertmanager cluster; one of them must accept an alert."""
     alertmanager_token: SecretStr | None = None
     """Sent as a bearer token; never printed."""
     webhook_url: Address | None = None
@@ -46,7 +46,7 @@ class AlertSettings(BaseModel):
     pagerduty_url: Address = "https://events.pagerduty.com/v2/enqueue"
     """Address of the Events API v2."""
     digest_s: Number = Field(default=86_400.0, gt=0)
-    """How often Slack and Teams are told of tickets."""
+    """How often Slack and Teams get the digest of tickets."""
     timeout_s: Number = Field(default=10.0, gt=0)
     """How long one request may take."""
     give_up_s: Number = Field(default=30.0, ge=0)

@@ -67,14 +67,14 @@ def _text_of_number(value: Any) -> Any:
 
 
 class AliasRule(Strict):
-    """A rule that names the host, client id or broker of a log file, a target or an audit session.
+    """A rule that sets the host, client id or broker of a log file, a target or an audit session.
 
     *match* is a regular expression over the value of *field*; the names may use its groups. An
-    empty *broker* says that no id is to be read from the target's name.
+    empty *broker* means that no id is read from the target's name.
     """
 
     field: str = Field(min_length=1)
-    """What it looks at: `client_id`, `host` or `source`; `path` (logs), `instance` or a label
+    """The matched field: `client_id`, `host` or `source`; `path` (logs), `instance` or a label
     (metrics), `session` (audits)."""
     match: str
     """A regular expression over the value of the field."""

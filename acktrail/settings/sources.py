@@ -18,7 +18,7 @@ class _Source(BaseModel):
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9._-]+$")
     """Unique, and never changed: the lake keeps the position of a source under its name."""
     cluster: Text | None = None
-    """Overrides the top-level cluster for what this source says."""
+    """Overrides the top-level `cluster` for this source."""
 
 
 class LogFilesSource(_Source):
@@ -30,13 +30,13 @@ class LogFilesSource(_Source):
     host: Text | None = None
     """Host named in the rows; the machine's own name where not set."""
     zone: Zone = "UTC"
-    """Time zone of timestamps that carry no offset."""
+    """Time zone of timestamps without a UTC offset."""
     rotated: bool = True
-    """Also read what rotation put beside a named file: app.log.1, app.log-20260131.gz ..."""
+    """Also read rotated copies of a named file: app.log.1, app.log-20260131.gz ..."""
     idle_s: Number = Field(default=5.0, ge=0)
-    """A last record is taken as whole when its file has not changed for this long."""
+    """The last record of a file counts as complete when the file has not changed for this long."""
     torn_line_s: Number = Field(default=60.0, ge=0)
-    """A last line without an end is taken as it is when its file has not changed for this long."""
+    """A last line without a line end is read when its file has not changed for this long."""
 
 
 class LogTopicSource(_Source):
@@ -46,11 +46,11 @@ class LogTopicSource(_Source):
     topics: tuple[TopicName, ...] = Field(min_length=1)
     """The topics that the shipper writes to."""
     shape: Literal["filebeat", "vector", "fluent_bit"]
-    """Whose JSON it is."""
+    """The shipper whose JSON it is."""
     zone: Zone = "UTC"
-    """Time zone of timestamps that carry no offset."""
+    """Time zone of timestamps without a UTC offset."""
     idle_s: Number = Field(default=5.0, ge=0)
-    """A record is taken as whole when its file has sent nothing for this long."""
+    """A record counts as complete when its file has sent nothing for this long."""
     timeout_s: Number = Field(default=15.0, gt=0)
     """How long a broker may take to answer."""
 
@@ -69,7 +69,7 @@ class AuditTopicSource(_Source):
 
 
 class _Http(_Source):
-    """What every source asked over HTTP can be given. TLS is verified unless told otherwise."""
+    """Settings of every source read over HTTP. TLS is verified unless switched off."""
 
     bearer_token: SecretStr | None = None
     """Sent with every request."""
@@ -80,9 +80,9 @@ class _Http(_Source):
     password: SecretStr | None = None
     """For basic authentication."""
     ca_file: Text | None = None
-    """Certificates that may sign the server's; the system's where not set."""
+    """CA certificates for the server's certificate; those of the system if not set."""
     cert_file: Text | None = None
-    """Certificate of this client, where the server asks for one."""
+    """Certificate of this client, if the server asks for one."""
     key_file: Text | None = None
     """Private key of that certificate."""
     verify_tls: bool = True
@@ -90,7 +90,7 @@ class _Http(_Source):
     timeout_s: Number = Field(default=30.0, gt=0)
     """How long a request may take."""
     metrics: tuple[str, ...] = METRICS
-    """Canonical names of what to read, e.g. record-error-total; all we know where not set."""
+    """Names of the metrics to read, e.g. record-error-total. Not set: all that acktrail uses."""
 
     @field_validator("metrics")
     @classmethod
@@ -115,13 +115,13 @@ class _Http(_Source):
 
 
 class PrometheusSource(_Http):
-    """Samples from a Prometheus server, or one that speaks its query API."""
+    """Samples from a Prometheus server, or a server with its query API."""
 
     kind: Literal["prometheus"]
     url: Address
     """For example http://prometheus:9090."""
     match: dict[str, str] = Field(default_factory=dict)
-    """Labels every series must have, e.g. {env = "prod"}; values are taken literally."""
+    """Labels every series must have, e.g. {env = "prod"}; values must be equal."""
 
     @field_validator("match")
     @classmethod
@@ -132,14 +132,14 @@ class PrometheusSource(_Http):
         return match
 
     interval_s: Number = Field(default=15.0, gt=0)
-    """How often it is asked."""
+    """Seconds between two queries."""
     late_s: Number = Field(default=15.0, ge=0)
     """How long samples may take to arrive; nothing younger is read. A Prometheus server has them
     once a scrape has ended, after 10 s at most by default; remote storage may need longer."""
     window_s: Number = Field(default=3600.0, gt=0)
-    """Longest range of one query; halved by itself where the server finds it too large."""
+    """Longest range of one query; it is halved if the server refuses it as too large."""
     history_s: Number = Field(default=86_400.0, gt=0)
-    """How far back the very first read goes."""
+    """How far back the first read goes."""
     step_s: Count | None = Field(default=None, gt=0)
     """Not set: every raw sample. Set: values on a grid of this many seconds (a range query),
     for servers that hold downsampled data only."""
@@ -156,7 +156,7 @@ class ScrapeSource(_Http):
     timeout_s: Number = Field(default=10.0, gt=0)
     """How long a request may take."""
     interval_s: Number = Field(default=15.0, gt=0)
-    """How often each target is asked."""
+    """Seconds between two scrapes of a target."""
 
 
 class VerifiableSource(_Source):
@@ -166,9 +166,9 @@ class VerifiableSource(_Source):
     paths: tuple[PathGlob, ...] = Field(min_length=1)
     """Absolute paths of the files, with * and ?."""
     group: str = ""
-    """Consumer group of the consumers' files: their lines do not name it."""
+    """Consumer group of the consumers' files: their output does not contain it."""
     session_settings: dict[str, str] = Field(default_factory=dict)
-    """What the producers were started with (acks, retries ...): their lines do not say."""
+    """Settings of the producers (acks, retries ...): their output does not contain them."""
 
 
 class LibrdkafkaStatsSource(_Source):
@@ -180,11 +180,11 @@ class LibrdkafkaStatsSource(_Source):
     host: Text | None = None
     """Host of the clients; the machine's own name where not set."""
     rotated: bool = True
-    """Also read what rotation put beside a named file."""
+    """Also read rotated copies of a named file."""
 
 
 class LogScanSource(_Source):
-    """An independent reader of audited topics: what is really in the log."""
+    """Reads audited topics independently, to find which ids are really in the log."""
 
     kind: Literal["log_scan"]
     topics: tuple[TopicName, ...] = Field(min_length=1)
@@ -193,17 +193,17 @@ class LogScanSource(_Source):
     """`whole`: every record once. `suspicion`: the offset ranges around ids that were acked
     and that nobody has seen in the log."""
     settle_s: Number = Field(default=60.0, ge=0)
-    """In suspicion mode: how long after an ack its absence is worth a look."""
+    """In suspicion mode: how long after its ack a missing id is looked for."""
     margin: Count = Field(default=100, ge=0)
     """In suspicion mode: records read on both sides of a suspected range."""
     interval_s: Number = Field(default=30.0, gt=0)
-    """How often it looks for what is to be read."""
+    """Seconds between two rounds."""
     max_records: Count = Field(default=50_000, gt=0)
-    """Most records of one partition in one batch."""
+    """Maximum number of records of one partition in one batch."""
 
 
 class ClusterStateSource(_Source):
-    """What the brokers say: offsets, leaders, in-sync replicas, settings, group commits."""
+    """State of the cluster from its brokers: offsets, leaders, ISR, settings, group commits."""
 
     kind: Literal["cluster_state"]
     topics: tuple[TopicName, ...] = ()
@@ -211,7 +211,7 @@ class ClusterStateSource(_Source):
     groups: tuple[Text, ...] = ()
     """Consumer groups; all where empty."""
     interval_s: Number = Field(default=30.0, gt=0)
-    """How often the brokers are asked."""
+    """Seconds between two requests to the brokers."""
     timeout_s: Number = Field(default=15.0, gt=0)
     """How long a broker may take to answer."""
 
