@@ -36,8 +36,8 @@ QUESTIONS = (
     "SELECT error, count(*) AS n FROM producer_events GROUP BY error",
     "SELECT client_id, hour, count(*) AS n, min(attempts_left) AS left FROM producer_events "
     "WHERE topic = 'topic-3' GROUP BY client_id, hour ORDER BY n DESC LIMIT 20",
-    "SELECT topic, count(DISTINCT client_id) AS clients, max(at) AS last FROM producer_events "
-    "WHERE error = 'NOT_ENOUGH_REPLICAS' GROUP BY topic",
+    "SELECT topic, count(DISTINCT client_id) AS clients, max(e.at) AS last "
+    "FROM producer_events e WHERE error = 'NOT_ENOUGH_REPLICAS' GROUP BY topic",
 )
 WARM, COUNTED = 2, 5
 
