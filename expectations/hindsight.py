@@ -24,7 +24,7 @@ from acktrail.lake import Lake
 _WORDS = {
     "lost_after_ack": "acknowledged and gone",
     "lost_unacked": "sent with acks=0 and not stored",
-    "rejected": "refused, the application was told",
+    "rejected": "refused, the application got an error",
     "lost_indeterminate": "in doubt and not stored",
     "lost_in_crash": "lost with their producer",
     "unaccounted": "without any outcome",

@@ -15,7 +15,7 @@ COLUMNS = (
     *("last_at", "keys", "state", "told", "error", "unknown"),
 )
 SEND, SEND_TO_GROUP, READ = "send again", "send again to the group", "read again"
-TOLD = "The application was told of the error: ask whether it has sent them again already."
+TOLD = "The application got an error: ask its owner whether it has already sent them again."
 _ACTIONS = {
     State.SKIPPED_BY_CONSUMER.value: READ,
     State.EXPIRED_BEFORE_READ.value: SEND_TO_GROUP,

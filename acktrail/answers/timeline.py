@@ -91,9 +91,9 @@ def _sends(losses: list[Row]) -> Iterator[Row]:
         yield {
             "at": loss["first_at"],
             "who": who,
-            "what": f"is told that {ids} failed"
+            "what": f"gets an error for {ids}"
             if loss["told"]
-            else f"sends {ids}{offsets}: lost; the application was not told",
+            else f"sends {ids}{offsets}: lost; the application got no error",
             "until": loss["last_at"],
         }
 

@@ -38,7 +38,7 @@ _OF_SENDS = (
     *(State.REJECTED, State.LOST_INDETERMINATE),
     *(State.LOST_UNACKED, State.LOST_IN_CRASH),
 )
-"""States in which the application may have been told by an error."""
+"""States in which the application may have got an error."""
 _PROOFS: dict[str, str] = {
     # By the reason of the state; `{where}` is offsets where they are known.
     "scanned_past": "a scan after the ack read {where} and did not find them",
@@ -46,10 +46,10 @@ _PROOFS: dict[str, str] = {
     "beyond_end_clock": "the log ended below {where} twice, long after the ack",
     "complete_scan": "a later scan of the whole log did not find them",
     "told": "the client reported {error}",
-    "jumped_over": "a member read on behind {where} without reading them",
+    "jumped_over": "a member read on after {where} without reading them",
     "reset_while_empty": "the commits moved past {where} while the group had no member",
-    "committed_unprocessed": "the commit itself says that it had not processed {where}",
-    "expired": "the log begins behind {where}",
+    "committed_unprocessed": "the commit's own metadata shows that {where} were not processed",
+    "expired": "the log begins after {where}",
 }
 
 
@@ -69,9 +69,9 @@ def incident_sentence(events: Sequence[Event], largest: Event) -> str:
 
 def _told(events: Sequence[Event]) -> str:
     if all(e["told"] for e in events):
-        return " The application was told by an error."
+        return " The application got an error."
     some = any(e["told"] for e in events)
-    return f" The application was not told{' of all of them' if some else ''}."
+    return f" The application got no error{' for some of them' if some else ''}."
 
 
 def _who(events: Sequence[Event]) -> str:

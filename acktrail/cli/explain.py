@@ -56,7 +56,7 @@ def _write_head(incident: dict[str, Any], events: list[dict[str, Any]]) -> None:
     write_line("", incident["because"])
     click.echo(
         f"cause {incident['cause']} ({incident['confidence']}), state {incident['state']}, "
-        f"{'the application was told' if incident['told'] else 'the application was not told'}"
+        f"{'the application got an error' if incident['told'] else 'the application got no error'}"
     )
     for event in events[:10]:
         click.echo(

@@ -10,7 +10,7 @@ from acktrail.retries.state import BudgetState
 LOST_WORDS = {
     State.LOST_AFTER_ACK.value: "acknowledged, then gone",
     State.LOST_UNACKED.value: "sent with acks=0, not stored",
-    State.REJECTED.value: "not stored, the application was told",
+    State.REJECTED.value: "not stored, the application got an error",
     State.LOST_INDETERMINATE.value: "not stored, the outcome was unclear to the client",
     State.LOST_IN_CRASH.value: "lost when the producer ended",
     State.UNACCOUNTED.value: "not stored, no outcome reported",

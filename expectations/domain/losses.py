@@ -126,10 +126,10 @@ def _told(row: dict[Any, Any], state: State) -> str:
     if state not in _OF_SENDS:
         return ""
     if row["told"] is True:
-        return " The application was told by an error."
+        return " The application got an error."
     if int(row["events"]) > 1:
-        return " The application was not told of all of them."
-    return " The application was not told."
+        return " The application got no error for some of them."
+    return " The application got no error."
 
 
 def _cause(because: str) -> str:

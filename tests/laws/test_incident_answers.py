@@ -124,7 +124,7 @@ def test_every_incident_has_a_timeline_with_the_evidence_of_its_cause(whole_lake
     for incident in incidents:
         rows = timeline(whole_lake, incident, timedelta(minutes=1))
         assert any(row["evidence"] for row in rows) == bool(incident["evidence"])
-        assert any(row["what"].startswith(("sends ", "is told that ")) for row in rows)
+        assert any(row["what"].startswith(("sends ", "gets an error for ")) for row in rows)
 
 
 def test_the_resend_list_has_every_lost_message_and_no_other(whole_lake: Lake) -> None:

@@ -58,7 +58,9 @@ def incidents(lost: Lost, stories: Mapping[str, Story], most_events: int) -> Htm
         _card(one, stories.get(one["incident"]), most_events, named[one["incident"]] is one)
         for one in rows
     ]
-    said = f"{count(lost.incidents.of, 'incident')}, those that nobody was told of first."
+    said = (
+        f"{count(lost.incidents.of, 'incident')}, those without an error to the application first."
+    )
     more = lost.incidents.left_out
     note = f"{count(more, 'more incident')} not shown: `acktrail losses` lists all."
     return section("incidents", "Incidents", said, *cards, left_out(note) if more else None)
@@ -82,9 +84,9 @@ def sentences(because: str) -> dict[str, str]:
 def _card(one: Row, story: Story | None, most_events: int, first: bool) -> Html:
     said = sentences(one["because"])
     told = (
-        badge("warn", "the application was told")
+        badge("warn", "the application got an error")
         if one["told"]
-        else badge("bad", "nobody was told")
+        else badge("bad", "the application got no error")
     )
     # A loss that nobody was told of is worse than one that an error announced.
     names = [

@@ -118,7 +118,7 @@ def test_explain_tells_it_in_order_and_marks_the_proof(lake):
     told = [line[2:].split(None, 2)[1:] for line in lines[lines.index("") + 1 :]]
     assert told == [
         ["pay", "sends ids 600 to 803, acked at offsets 600 to 803 of partition 0: lost; "
-         "the application was not told"],
+         "the application got no error"],
         ["pay", "partition 0: retries: NOT_LEADER, 4 attempts left … 2 attempts left  "
          "(3 times until 07:00:00.502Z)"],
         ["broker", "1         partition 0: cuts its log to offset 600 (high watermark 600)"],

@@ -95,7 +95,7 @@ def test_what_is_unknown_of_some_is_counted():
 
 ADVICE = [
     (State.LOST_AFTER_ACK, False, "Send them again: the log does not have them."),
-    (State.REJECTED, True, "ask whether it has sent them again already"),
+    (State.REJECTED, True, "ask its owner whether it has already sent them again"),
     (State.SKIPPED_BY_CONSUMER, False, "Do not send them again: they are in the log."),
     (State.EXPIRED_BEFORE_READ, False, "to group billing only"),
 ]

@@ -61,11 +61,11 @@ SENTENCES = [
     ("a group that skipped",
      [loss("pay", 0, 9, state="skipped_by_consumer", group="billing", reason="jumped_over")],
      "10 messages of pay (host pay-1) on payments-0 were skipped by billing. Cause: why. "
-     "Proof: a member read on behind offsets 100-109 without reading them."),
+     "Proof: a member read on after offsets 100-109 without reading them."),
     ("refused",
      [loss("pay", 0, 9, state="rejected", reason="told", error="RecordTooLargeException",
            told=True)],
-     "10 messages of pay (host pay-1) on payments-0 were not stored. The application was told by "
+     "10 messages of pay (host pay-1) on payments-0 were not stored. The application got "
      "an error. Cause: why. Proof: the client reported RecordTooLargeException."),
 ]  # fmt: skip
 
@@ -79,9 +79,9 @@ def test_the_sentence_says_who_where_why_and_what_to_do(case):
 @pytest.mark.parametrize(
     ("told", "wanted"),
     [
-        ((True, True), " The application was told by an error."),
-        ((True, False), " The application was not told of all of them."),
-        ((False, False), " The application was not told."),
+        ((True, True), " The application got an error."),
+        ((True, False), " The application got no error for some of them."),
+        ((False, False), " The application got no error."),
     ],
 )
 def test_the_sentence_says_whether_the_application_knows(told, wanted):
