@@ -10,7 +10,7 @@ from airflow.sdk import DAG, Param
 ON_CALL = """\
 # Delivery audit, every five minutes
 
-Says which messages were lost, why, and which producers are about to run out of retries.
+Finds lost messages and their causes, and producers that are about to run out of retries.
 
 | task | command | red means |
 | --- | --- | --- |
@@ -21,18 +21,18 @@ Says which messages were lost, why, and which producers are about to run out of 
 The alerts are already delivered |
 
 **`check` is red:** its log ends with every failed check, what it found, and the runbook to follow.
-The same is in its XCom `findings`. It stays red every five minutes until the cause is cured;
-Alertmanager has one alert per fault and owner all the while.
+The same is in its XCom `findings`. Every run stays red until the cause is
+fixed; meanwhile Alertmanager shows one alert per fault and owner.
 
 **`agent` or `run` is red:** the last line of the log says what to change (settings, credentials, a
 damaged table). A source or lake that does not answer is tried again four times by itself.
 
-**Is it safe to clear, re-run, or trigger by hand?** Yes, always, any task, any run, also while
-another one runs. Evidence is read once, answers are replaced whole, alerts keep their fingerprint.
-A cleared run asks about the present, not about its old date.
+**Is it safe to clear, re-run, or trigger by hand?** Yes: any task, any run, also while
+another one runs. Evidence is read once, answers are replaced atomically, alerts keep their
+fingerprint. A cleared run evaluates the present, not its old date.
 
 **Where to look next:** the runbook; `acktrail explain` for the timeline of a loss; `acktrail
-budgets` for who runs out next; `acktrail agent status` for missing evidence.
+budgets` for the producers that run out next; `acktrail agent status` for missing evidence.
 """
 
 with DAG(

@@ -11,24 +11,25 @@ ON_CALL = """\
 # Delivery audit, every hour
 
 Lists the loss incidents of the last 24 hours as they are known now. Evidence may come late (an
-agent that was down, a consumer that caught up, a scan that got further): it re-opens verdicts, and
-this is where they show.
+agent that was down, a consumer that caught up, a scan that got further): it can change
+verdicts, and this list shows the result.
 
 | task | command | red means |
 | --- | --- | --- |
-| `run` | `acktrail run` | late evidence was not taken in |
+| `run` | `acktrail run` | late evidence was not read |
 | `losses` | `acktrail losses --since ...` | the answer could not be read |
 
-**A loss does not make it red**: `acktrail_audit_5min` is, and has sent the alert. Here the list is
-in the log of `losses` and in its XCom `return_value`, for a mail, a report or a dashboard.
+**A loss does not turn this DAG red**: it turns `acktrail_audit_5min` red, which also sends the
+alert. The list is in the log of `losses` and in its XCom `return_value`, for a mail, a report or
+a dashboard.
 
-**Red means** a source, the lake or the settings need a person: the last line of the log says what
-to change. What merely does not answer is tried again four times by itself.
+**Red means** a person must fix a source, the lake or the settings: the last line of the log says
+what to change. A source or lake that does not answer is tried again four times.
 
 **Is it safe to clear, re-run, or trigger by hand?** Yes, always, also while another DAG runs.
 
 **Where to look next:** `acktrail explain` for the timeline of one loss; the table
-`verdict_changes` for which verdict replaced which, when, and on what evidence.
+`verdict_changes` for verdicts that later evidence replaced.
 """
 SINCE = (
     "--since",

@@ -12,7 +12,7 @@ ON_CALL = """\
 
 Recomputes the facts and answers of a window from the evidence in the lake: `acktrail run --rebuild
 FROM/TO`. Use it after an upgrade whose notes say so, or when a table was restored from a backup.
-Late evidence needs no backfill: the five-minute audit takes it in.
+Late evidence needs no backfill: the five-minute audit reads it.
 
 Trigger it with the parameters `start` and `end`, e.g. `2026-01-31T00:00Z` and `2026-02-01T00:00Z`;
 `jobs` restricts it to the tables named there, e.g. `loss_events loss_incidents`.
@@ -21,9 +21,9 @@ Trigger it with the parameters `start` and `end`, e.g. `2026-01-31T00:00Z` and `
 settings fail at once and the last line of the log says what to change; a lake that does not answer
 is tried again.
 
-**Is it safe to clear or repeat?** Yes. A window is replaced whole in one commit or not at all, and
-recomputing it gives the same rows. While it runs the five-minute audit may have to wait for a
-table: it tries again by itself.
+**Is it safe to clear or repeat?** Yes. A window is replaced in one commit or not at all, and
+recomputing it gives the same rows. While it runs, the five-minute audit may have to wait for a
+table; it tries again by itself.
 
 **Where to look next:** `acktrail_audit_5min` checks the new answers at its next run.
 """

@@ -18,9 +18,10 @@ ON_CALL = """\
 | `data_docs` | `acktrail check --docs DIR` | publishes what every expectation found. \
 Skipped unless the Variable `acktrail_data_docs` names a directory |
 
-**Red means** the lake grows, nothing more: answers and alerts do not depend on it. It can wait
-until the morning. The last line of the log says what to change; a lake that is busy or does not
-answer is tried again. `data_docs` is never red for a failed expectation: `acktrail_audit_5min` is.
+**Red means** only that the lake grows: answers and alerts do not depend on it. It can wait until
+the morning. The last line of the log says what to change; a lake that is busy or does not
+answer is tried again. `data_docs` does not turn red for a failed expectation:
+`acktrail_audit_5min` does.
 
 **Is it safe to clear or repeat?** Yes, any task, at any time, also while the audit runs: readers
 and writers are not disturbed, and a second pass finds nothing to do.

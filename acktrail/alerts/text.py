@@ -137,7 +137,7 @@ def _open(symptoms: Sequence[Symptom]) -> str:
         parts.append(f"{more} more sign{'' if more == 1 else 's'}.")
     brokers = _brokers(symptoms)
     if brokers:
-        parts.append(f"Broker{'s' if ',' in brokers else ''} behind it: {brokers}.")
+        parts.append(f"Broker{'s' if ',' in brokers else ''} concerned: {brokers}.")
     stake, first = _stake(symptoms), _deadline(symptoms)
     if stake:
         parts.append(f"{stake} record{'' if stake == '1' else 's'} can still be saved.")

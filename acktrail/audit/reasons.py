@@ -42,7 +42,7 @@ CLAUSES: dict[Reason, str] = {
     Reason.NOT_SCANNED: "no scan that began after the ack has read past its offset",
     Reason.SILENT: "its producer reported no outcome, and nothing shows that the process ended",
     Reason.TOLD_NOT_CHECKED: (
-        "the application was told that it failed; the log has not been scanned since"
+        "the application got an error for it; the log has not been scanned since"
     ),
     Reason.NO_COMPLETE_SCAN: "no scan of the whole log has begun late enough",
     Reason.GROUP_BEHIND: "the group has not reached its offset",

@@ -76,8 +76,8 @@ def check_entry(
         remedy = RECOMPUTE
     elif version == newest and actions is not None:
         remedy = (
-            "Move this file away: the table then stands one commit earlier, and the agents read "
-            "again what the commit held."
+            "Move this file away: the table is then one commit older, and the agents read the "
+            "evidence of that commit again."
         )
     else:
         remedy = (
@@ -90,7 +90,7 @@ def check_entry(
 def _what_is_wrong(version: int, actions: Sequence[Action]) -> str | None:
     infos = [action for kind, action in actions if kind == "commitInfo"]
     if not infos:
-        return "is cut short: it does not say what it did"
+        return "is cut short: its commit information is missing"
     info = infos[0]
     if version and info.get("operation") == "CREATE TABLE":
         return "is another commit's: it creates the table"

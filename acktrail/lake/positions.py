@@ -39,7 +39,7 @@ def require_positions(table: Table, delta: DeltaTable, positions: Iterable[Posit
         found = standing.of(p.app_id)
         if found != p.began:
             raise PositionConflict(
-                f"{table.name}: the source {p.app_id} stands at {found}, but this batch began at "
+                f"{table.name}: the source {p.app_id} is at {found}, but this batch began at "
                 f"{p.began}. Another agent reads the same source: stop one of them. "
                 "Nothing was written."
             )

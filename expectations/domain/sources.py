@@ -18,7 +18,7 @@ _ONCE = "agent --once"
 _WHAT_TO_DO = {
     SourceState.FAILING: "The agent tries again by itself; look at the error.",
     SourceState.HELD: "Stop one of the two processes.",
-    SourceState.STOPPED: "Change what the error says, then start the agent again.",
+    SourceState.STOPPED: "Fix what the error names, then start the agent again.",
 }
 
 
@@ -63,8 +63,8 @@ class ExpectEverySourceUp(_OfSources):
             return None
         how = "ended" if state is SourceState.ENDED else "last reported"
         because = (
-            f"{_named(row)} is read by nobody: `acktrail {row['command']}` ({row['agent']}) {how} "
-            f"at {clock(row['at'])}. Start the agent again."
+            f"{_named(row)} is not read by any agent: `acktrail {row['command']}` ({row['agent']}) "
+            f"{how} at {clock(row['at'])}. Start the agent again."
         )
         return self._failure(row, "source_silent", row["at"], because)
 

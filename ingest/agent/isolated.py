@@ -170,7 +170,7 @@ class _Child:
         )
         return (
             f"The process of source {self._source} ended {how}. Other sources are not affected; "
-            "it is started again and goes on where the lake says."
+            "it is started again and reads on from its last commit."
         )
 
 

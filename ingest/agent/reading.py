@@ -98,7 +98,7 @@ class SourceReader:
         try:
             self.source.close()
         except Exception as error:
-            log.warning("%s: could not be closed in good order: %s", self.source.name, error)
+            log.warning("%s: could not be closed: %s", self.source.name, error)
 
     def _read(self, pending: Pending) -> None:
         """Open, poll and commit until told to stop; once, until nothing is new."""

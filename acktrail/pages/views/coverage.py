@@ -127,7 +127,7 @@ def _missing(seen: EvidenceSeen) -> Html | None:
     rows = [(r["hour"], r["source"], r["subject"], r["missing"]) for r in seen.missing.rows[:60]]
     more = seen.missing.of - len(rows)
     return details(
-        f"What sources know to be missing: {seen.missing.of:,}",
+        f"Known gaps in the evidence: {seen.missing.of:,}",
         table("Missing evidence", ("Hour (UTC)", "Source", "Of", "What is missing"), rows),
         left_out(f"{more:,} more not listed: the table coverage has them.") if more else None,
         open_=True,
@@ -136,7 +136,7 @@ def _missing(seen: EvidenceSeen) -> Html | None:
 
 def _clocks(seen: EvidenceSeen) -> Html:
     if not seen.clocks:
-        text = "Clocks: no report was received before it says it was made."
+        text = "Clocks: no report has a time later than its receipt."
         return tag("p", text, class_="left-out")
     rows = [(r["cluster"], r["reporter"], f"{r['ahead_s']:,.1f} s") for r in seen.clocks]
     return details(

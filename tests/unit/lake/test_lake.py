@@ -61,7 +61,7 @@ def test_rows_and_position_become_visible_together(tmp_path: Path) -> None:
 def test_a_late_second_writer_is_refused(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.append(LOG_RECORDS, records(range(10)), [Position("s/f", None, 10)])
-    with pytest.raises(PositionConflict, match="stands at 10, but this batch began at None"):
+    with pytest.raises(PositionConflict, match="is at 10, but this batch began at None"):
         Lake(tmp_path).append(LOG_RECORDS, records(range(10)), [Position("s/f", None, 10)])
     assert stored(lake) == list(range(10))
 
