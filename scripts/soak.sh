@@ -14,6 +14,7 @@ declare -A parts=(
   [stores]="tests/soak/test_drivers.py -k s3"
   [laws]="tests/soak/test_law_on_s3.py"
   [truth]="tests/soak/test_truth.py"
+  [journey]="tests/soak/test_journey.py"
   [java]="tests/integration/test_java_client.py tests/soak/test_java_audit_cluster.py tests/soak/test_java_frameworks.py"
   [clients]="tests/soak/test_client_memory.py tests/soak/test_client_kills.py"
 )

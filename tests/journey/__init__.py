@@ -1,0 +1,1 @@
+"""A user's day with acktrail: applications, its processes, faults, and what is compared."""
