@@ -21,7 +21,7 @@ from acktrail.lake import Lake
 
 OLD = timedelta(hours=1)
 """Evidence that ends longer ago than this is called out."""
-HOW_TO_AUDIT = "docs/audit_your_application.md shows how to audit its producers."
+HOW_TO_AUDIT = "docs/audit_your_application.md shows how to audit producers."
 _BLOCK = ("cluster", "session", "topic", "block")
 _READ = (*_BLOCK, "group", "sent", "pending", "inconclusive", *INCIDENT_STATES, "last_at")
 

@@ -104,8 +104,12 @@ def _deliver(lake: Lake, settings: Settings, now: datetime) -> None:
     delivery = deliver_alerts(lake, alerts, now, settings.report.url)
     named = [r.name for r in receivers(alerts)] + [m.name for m in messengers(alerts)]
     opened = sum(1 for a in Outbox(lake).live(now).values() if a.status == OPEN)
-    told = ", ".join(named) or "nobody: no receiver is set under [alerts]"
-    click.echo(f"{opened} open alert(s); {delivery.delivered} change(s) sent to {told}.", err=True)
+    sent = (
+        f"{delivery.delivered} change(s) sent to {', '.join(named)}"
+        if named
+        else "nothing was sent, because no receiver is set under [alerts]"
+    )
+    click.echo(f"{opened} open alert(s); {sent}.", err=True)
     delivery.require()
 
 

@@ -74,7 +74,10 @@ def command(file: Path, force: bool, **given: Any) -> None:
             path.write_text(content, encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}.") from None
-    click.echo(f"Wrote {file} and {policy}.\nNext: acktrail doctor --config {file}", err=True)
+    click.echo(
+        f"Wrote {file} and {file.with_name(policy.name)}.\nNext: acktrail doctor --config {file}",
+        err=True,
+    )
 
 
 _TOPICS: dict[str, tuple[tuple[str, ...], str]] = {
