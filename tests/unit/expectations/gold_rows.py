@@ -56,6 +56,7 @@ def write(lake: Lake, table: Table, *records: Mapping[str, Any], mode: str = "ap
         lake.path(table),
         rows(table, records),
         mode=mode,  # type: ignore[arg-type]
+        schema_mode="overwrite" if mode == "overwrite" else None,  # comments of columns may differ
         partition_by=list(table.partition) or None,
     )
 
