@@ -145,6 +145,7 @@ def test_every_setting_exists() -> None:
     assert seen > 10
 
 
+ON_DEMO = r"--lake \./demo-lake|demo/incident|sql --list"
 SERVERS = ("serve", "ui", "exporter")
 """They do not end by themselves; their own tests start them."""
 
@@ -159,7 +160,7 @@ def shown_answers() -> Iterator[tuple[str, list[str], str]]:
             if re.match(r"\s*\$ |\d\. [A-Z]", line):
                 if asked is not None:
                     yield f"{block.page}:{block.line}", asked, "\n".join(shown)
-                on_demo = re.match(r"\s*\$ acktrail ([^…]*(?:demo-lake|demo/incident)[^…]*)$", line)
+                on_demo = re.match(rf"\s*\$ acktrail ([^…]*(?:{ON_DEMO})[^…]*)$", line)
                 asked, shown = (shlex.split(on_demo[1]) if on_demo else None), []
                 if asked and asked[0] in SERVERS:
                     asked = None
