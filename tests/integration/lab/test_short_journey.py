@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from lab.cluster import cluster
 from lab.steps import wait_until
 from tests.journey.applications import PRODUCERS, Applications
 from tests.journey.day import Fault, complaints, journey, refused
@@ -26,6 +27,13 @@ OUTAGE = Fault(
     refused,
 )
 QUICK_SCAN = "settle_s = 5\ninterval_s = 5\n"
+
+
+@pytest.fixture
+def nodes():
+    """A cluster of its own: the checks look at every topic, and other tests have some."""
+    with cluster() as running:
+        yield running
 
 
 @pytest.mark.timeout(900)
