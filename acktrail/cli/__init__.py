@@ -13,6 +13,7 @@ import click
 
 from acktrail import __version__
 from acktrail.errors import AcktrailError, TransientError
+from acktrail.nearest import did_you_mean
 
 COMMANDS: dict[str, str] = {
     # name: what `acktrail --help` says of it. The module is acktrail.cli.<name>.
@@ -70,6 +71,13 @@ class _Lazy(click.Group):
         module = importlib.import_module(f"acktrail.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"There is no command {args[0]}.{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
