@@ -117,7 +117,7 @@ def test_a_source_that_cannot_be_closed_is_opened_again(caplog):
     agent = Agent(lake, [dying], QUICK)
     _run_until(agent, lambda: lake.moved.get("a") == 5)
     assert dying.opened == 2
-    assert "a: could not be closed in good order: the connection is gone" in caplog.text
+    assert "a: could not be closed: the connection is gone" in caplog.text
 
 
 def test_what_is_in_the_lake_is_not_committed_again_by_a_source_that_fails_then():
