@@ -26,8 +26,10 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 def silence() -> None:
     """Keep PySpark from printing each error, with Java's stack trace, before anyone sees it."""
-    for name in _LOGGERS:
-        logging.getLogger(name).disabled = True
+    from pyspark.logger import PySparkLogger
+
+    for name in _LOGGERS:  # not `disabled`: whoever configures logging later may enable them again
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def message(error: Exception, functions: Callable[[], Sequence[str]] = tuple) -> str:
