@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import logging.config
 
 from pyspark.logger import PySparkLogger
 
@@ -12,7 +11,7 @@ from pipelines.spark_errors import silence
 
 def test_logging_that_is_configured_later_does_not_enable_it():
     silence()
-    logging.config.dictConfig({"version": 1, "disable_existing_loggers": False})
     logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.disabled = False  # as logging.config does with all loggers that it is not given
     assert not logger.isEnabledFor(logging.CRITICAL)
     logger.exception("nobody sees it", errorClass="X")
