@@ -47,7 +47,7 @@ docs: setup  ## the pages made from code (docs/tables.md, docs/settings.md)
 bench: setup servers  ## the same work by acktrail and by its peers, as ratios, in bench/results.json
 	@$(BIN)/python -m bench
 
-soak: setup servers jar  ## the long crash and fault tests; PART=agents|alerts|day|warnings|ordinary|journey|outages|drivers|stores|laws|truth|java|clients
+soak: setup servers jar  ## the long crash and fault tests; PART=agents|alerts|day|warnings|ordinary|journey|outages|drivers|stores|laws|truth|report|java|clients
 	@bash scripts/soak.sh $(BIN) $(PART)
 
 lab: setup servers  ## every scenario of the lab on a real cluster

@@ -14,11 +14,12 @@ declare -A parts=(
   [stores]="tests/soak/test_drivers.py -k s3"
   [laws]="tests/soak/test_law_on_s3.py"
   [truth]="tests/soak/test_truth.py"
+  [report]="tests/soak/test_report.py"
   [journey]="tests/soak/test_journey.py"
   [java]="tests/integration/test_java_client.py tests/soak/test_java_audit_cluster.py tests/soak/test_java_frameworks.py"
   [clients]="tests/soak/test_client_memory.py tests/soak/test_client_kills.py"
 )
-order=(agents alerts day warnings ordinary outages drivers stores laws truth java clients)
+order=(agents alerts day warnings ordinary outages drivers stores laws truth report java clients)
 if [ -n "$part" ] && [ -z "${parts[$part]:-}" ]; then
   echo "There is no part $part. PART is one of: ${order[*]}." >&2
   exit 2

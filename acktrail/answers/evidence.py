@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ class EvidenceSeen:
     pending: list[str] = field(default_factory=list)
     down: list[str] = field(default_factory=list)
 
-    @property
+    @cached_property
     def kinds(self) -> set[str]:
         """The kinds of evidence there are rows of."""
         return {row["kind"] for row in self.hours if row["rows"]}

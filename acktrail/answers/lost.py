@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -84,7 +85,7 @@ class Ledger:
     """Why messages are pending or inconclusive, with their number."""
     reasons_cut: bool = False
 
-    @property
+    @cached_property
     def log(self) -> Row:
         """The sums over all topics, for the log itself."""
         found: Row = dict.fromkeys(_COUNTS, 0)
@@ -110,8 +111,10 @@ def ledger(lake: Lake, asked: Inquiry) -> Ledger:
     for row in rows:
         row["lost"] = sum(row[state] or 0 for state in INCIDENT_STATES)
     rows.sort(key=lambda r: (-r["lost"], r["cluster"], r["topic"], r["group"]))
-    reasons, cut = _reasons(lake, where)
-    return Ledger(rows, reasons, cut)
+    known = Ledger(rows)
+    if not known.undecided:
+        return known
+    return Ledger(rows, *_reasons(lake, where))
 
 
 def _reasons(lake: Lake, where: Any) -> tuple[dict[str, int], bool]:

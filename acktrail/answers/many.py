@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -106,3 +107,14 @@ def _sums(rows: pa.Table, keys: Sequence[str], measures: Sequence[Measure]) -> p
     found = rows.group_by(list(keys), use_threads=False).aggregate(asked)
     names = {f"{name}_{how}": name for name, how in asked}
     return found.rename_columns([names.get(name, name) for name in found.column_names])
+
+
+def first_of_each(rows: pa.Table, keys: Sequence[str]) -> Any:
+    """Of sorted *rows*, which are the first of their *keys*."""
+    first = np.zeros(rows.num_rows, dtype=bool)
+    first[:1] = True
+    for name in keys:
+        column = rows[name].combine_chunks()
+        codes = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        first[1:] |= codes[1:] != codes[:-1]
+    return first

@@ -12,14 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acktrail.answers.inquiry import Inquiry, both
-from acktrail.answers.many import Row, numbers, top
+from acktrail.answers.many import Row, first_of_each, numbers, top
 from acktrail.contracts.bronze import CLUSTER_CONFIGS, CLUSTER_STATES
 from acktrail.contracts.silver import BROKER_EVENTS
 from acktrail.lake import Lake
 
 _MOST = 300
 _PLACE = ("cluster", "topic", "partition")
+_MINIMUM = "min.insync.replicas"
 _CREATED = "log_created"
+_SHARES = 1_000
+"""A gap that is a smaller share of the window could not be seen in a drawing."""
 _NEW = timedelta(minutes=1)
 _STATES = 2_000_000
 _CHANGES = 100_000
@@ -66,10 +69,11 @@ def _gaps(states: pa.Table, asked: Inquiry) -> tuple[tuple[float, float], ...]:
     at = np.unique(states["at"].cast(pa.int64()).to_numpy()) / 1e6
     between = np.diff(at)
     usual = float(np.median(between)) if between.size else 0.0
-    late = np.flatnonzero(between > max(usual * 3, 1.0))
+    least = max(usual * 3, 1.0, (last - first) / _SHARES)
+    late = np.flatnonzero(between > least)
     inner = [(float(at[n]), float(at[n + 1])) for n in late]
     around = [(first, float(at[0])), *inner, (float(at[-1]), last)]
-    return tuple((a, b) for a, b in around if b - a > max(usual * 3, 1.0))
+    return tuple((a, b) for a, b in around if b - a > least)
 
 
 def _printed(lake: Lake, asked: Inquiry) -> tuple[list[Row], int]:
@@ -128,14 +132,29 @@ def _states(lake: Lake, asked: Inquiry) -> pa.Table:
 def _minimum(lake: Lake, asked: Inquiry) -> dict[tuple[str, str], int]:
     """Cluster and topic to min.insync.replicas, by the newest settings before the window's end."""
     where = (pc.field("entity_kind") == "topic") & (pc.field("at") <= asked.until)
-    found: dict[tuple[str, str], tuple[datetime, int]] = {}
-    for batch in lake.batches(CLUSTER_CONFIGS, where, ["cluster", "entity", "at", "settings"]):
-        for row in batch.to_pylist():
-            value = dict(row["settings"] or ()).get("min.insync.replicas") or ""
-            key = (row["cluster"], row["entity"])
-            if value.isdigit() and (key not in found or found[key][0] <= row["at"]):
-                found[key] = (row["at"], int(value))
-    return {key: value for key, (_, value) in found.items()}
+    if asked.topic is not None:
+        where &= pc.field("entity") == asked.topic
+    columns = ["cluster", "entity", "at", "settings"]
+    newest: pa.Table | None = None
+    for batch in lake.batches(CLUSTER_CONFIGS, where, columns):
+        newest = _newest(batch if newest is None else pa.concat_tables([newest, batch]))
+    found: dict[tuple[str, str], int] = {}
+    for row in [] if newest is None else newest.to_pylist():
+        value = dict(row["settings"])[_MINIMUM]
+        if value.isdigit():
+            found[row["cluster"], row["entity"]] = int(value)
+    return found
+
+
+def _newest(configs: pa.Table) -> pa.Table:
+    """Of each topic the newest settings that say how many replicas have to be in sync."""
+    said = pc.map_lookup(configs["settings"], _MINIMUM, "last")
+    numbered = configs.append_column("row", pa.array(np.arange(configs.num_rows)))
+    known = numbered.drop_columns(["settings"]).filter(pc.is_valid(said))
+    order: list[Any] = [(name, "ascending") for name in ("cluster", "entity", "at", "row")]
+    ordered = known.sort_by(order)
+    starts = first_of_each(ordered, ("cluster", "entity"))
+    return configs.take(ordered["row"].filter(pa.array(np.append(starts[1:], True)[: len(starts)])))
 
 
 def _beside_changes(states: pa.Table) -> Any:
@@ -210,14 +229,3 @@ def _merged(spans: Sequence[Row]) -> list[Row]:
                 {k: row[k] for k in ("kind", "begins", "ends")} | {"partitions": [row["place"]]}
             )
     return sorted(merged, key=lambda r: (r["begins"], r["kind"]))
-
-
-def first_of_each(rows: pa.Table, keys: Sequence[str]) -> Any:
-    """Of sorted *rows*, which are the first of their *keys*."""
-    first = np.zeros(rows.num_rows, dtype=bool)
-    first[:1] = True
-    for name in keys:
-        column = rows[name].combine_chunks()
-        codes = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        first[1:] |= codes[1:] != codes[:-1]
-    return first

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acktrail.answers.inquiry import Inquiry, both
-from acktrail.answers.many import Row, numbers
-from acktrail.answers.partitions import first_of_each
+from acktrail.answers.many import Row, first_of_each, numbers
 from acktrail.contracts.bronze import CLUSTER_STATES, GROUP_OFFSETS
 from acktrail.lake import Lake
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -110,6 +111,7 @@ class HourColumns:
         each = max(1, -(-total // most))
         return cls([first + timedelta(hours=n) for n in range(0, total, each)], each)
 
+    @cached_property
     def names(self) -> list[list[str]]:
         """The hours of each column, as tables spell them."""
         return [

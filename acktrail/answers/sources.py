@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
+import pyarrow as pa
+
 from acktrail.contracts.runs import SOURCE_STATES
 from acktrail.contracts.vocabulary import SourceState
 from acktrail.lake import Lake
@@ -27,8 +29,26 @@ def source_states(lake: Lake, as_of: datetime) -> list[Row]:
     if not lake.exists(SOURCE_STATES):
         return []
     days = ds.field("day") >= day_of(as_of - _LOOK_BACK)
-    rows = lake.read(SOURCE_STATES, days & (ds.field("at") <= as_of)).to_pylist()
-    return newest_states(rows)
+    rows = lake.read(SOURCE_STATES, days & (ds.field("at") <= as_of))
+    return newest_states(without_repeats(rows).to_pylist())
+
+
+def without_repeats(rows: pa.Table) -> pa.Table:
+    """*rows* in order, without those that say the same as the row before and the row after.
+
+    An agent reports every ten minutes, and *newest_states* needs the ends of each spell alone.
+    """
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from acktrail.answers.many import first_of_each
+
+    ordered = rows.sort_by([(name, "ascending") for name in ("cluster", "source", "host", "at")])
+    unread: Any = pc.binary_join(ordered["unread"], "\n")
+    said = ordered.append_column("unread_inputs", unread)
+    new = first_of_each(said, ("cluster", "source", "host", "agent", "state", "unread_inputs"))
+    last = np.append(new[1:], True)[: len(new)]
+    return ordered.filter(pa.array(new | last))
 
 
 def sources_read(lake: Lake, as_of: datetime) -> list[Row]:

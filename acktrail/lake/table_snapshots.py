@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -27,6 +28,8 @@ class Snapshot:
 
     delta: DeltaTable
     version: int
+    told: dict[Any, Any] = field(default_factory=dict, compare=False)
+    """What its log was asked before, with the answer: the log up to a version does not change."""
 
     @classmethod
     def of(cls, delta: DeltaTable) -> Snapshot:

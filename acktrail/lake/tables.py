@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -72,6 +73,7 @@ class Lake:
         self.uri = self.store.path
         self._checked: dict[str, int] = {}
         self._snapshots = Snapshots()
+        self._held = threading.local()
 
     def path(self, table: Table) -> str:
         """Where *table* lives: layer/name under the lake."""
@@ -202,12 +204,28 @@ class Lake:
 
     def look(self, table: Table) -> Snapshot | None:
         """As *open*, for looking only: loaded again only after somebody has committed."""
+        held: dict[str, Snapshot | None] = getattr(self._held, "snapshots", {})
+        if table.name in held:
+            return held[table.name]
         store = self.at(table)
-        kept = self._snapshots.newest(table.name, store)
-        if kept is not None:
-            return kept
-        delta = self.open(table)
-        return None if delta is None else self._snapshots.keep(table.name, store, delta)
+        found = self._snapshots.newest(table.name, store)
+        if found is None and (delta := self.open(table)) is not None:
+            found = self._snapshots.keep(table.name, store, delta)
+        held[table.name] = found
+        return found
+
+    @contextlib.contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Within it, this thread sees every table as it was at its first look.
+
+        So the answers of one page agree with each other, and the store is asked once for each
+        table. Not for a thread that also writes.
+        """
+        self._held.snapshots = {}
+        try:
+            yield
+        finally:
+            del self._held.snapshots
 
     def _opened(self, table: Table, store: Store) -> DeltaTable | None:
         if store.is_remote:  # one request less, and other threads go on while it is waited for
@@ -335,11 +353,14 @@ class Lake:
 
     def unread(self, table: Table, since: int | None) -> UnreadFiles | None:
         """What came to *table* after version *since* (None: everything); None if nothing did."""
-        newest = self.version(table)
-        if newest is None or newest == since:
+        seen = self.look(table)
+        if seen is None or seen.version == since:
             return None
-        store = self.at(table)
-        return unread_since(newest, since, lambda version: actions_of(table, store, version))
+        if ("unread", since) not in seen.told:
+            entry = partial(actions_of, table, self.at(table))
+            seen.told["unread", since] = unread_since(seen.version, since, entry)
+        found: UnreadFiles | None = seen.told["unread", since]
+        return found
 
     def files(self, table: Table) -> Mapping[str, Values]:
         """Path to partition values of every file in the table now; none if not written yet."""
@@ -361,10 +382,14 @@ class Lake:
 
     def note(self, table: Table, job: str) -> Note | None:
         """What the last commit of *job* to *table* says beside its rows; None where unknown."""
-        newest = self.version(table)
-        if newest is None:
+        seen = self.look(table)
+        if seen is None:
             return None
-        return last_note(newest, job, partial(actions_of, table, self.at(table)))
+        if ("note", job) not in seen.told:
+            entry = partial(actions_of, table, self.at(table))
+            seen.told["note", job] = last_note(seen.version, job, entry)
+        found: Note | None = seen.told["note", job]
+        return found
 
     def _add_columns(self, table: Table, delta: DeltaTable) -> None:
         """A contract that grew a column migrates the table it finds."""

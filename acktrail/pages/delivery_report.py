@@ -162,7 +162,8 @@ def most_urgent(found: burning.Budgets) -> dict[tuple[str, str], Burning]:
 def report(lake: Lake, asked: Inquiry, policy: Policy, incident: str | None = None) -> str:
     """The report as text of at most LARGEST bytes."""
     limits = Limits()
-    found = facts(lake, asked, policy, limits, incident)
+    with lake.one_look():
+        found = facts(lake, asked, policy, limits, incident)
     text = render(found, limits)
     while len(text.encode()) > LARGEST and limits != limits.halved():
         limits = limits.halved()

@@ -108,7 +108,7 @@ def _reply(request: Request, lake: Lake, decided: Policy, as_of: datetime | None
         asked = inquiry_of(query, now)
         incident = query.get("incident") or None
         whole = str(incident_named(lake, incident)["incident"]) if incident else None
-        with live_page():
+        with lake.one_look(), live_page():
             body = made(PageRequest(lake, asked, decided, whole))
     except AcktrailError as error:
         status = 503 if isinstance(error, TransientError) else 400

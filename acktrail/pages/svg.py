@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
 from acktrail.pages.html import Child, Html, join, tag
 
@@ -220,11 +221,17 @@ def matrix(title: str, cells: Sequence[Cell], height: int = 18) -> Html:
         tall = max(3, round(height * part))
         drawn.append(band(scale, start, number, cell.kind, height - tall, tall, cell.title))
         start = number
-    grid = [
+    return lane(title, "", height, join(*drawn), _grid(len(cells), height), kind=few(len(cells)))
+
+
+@cache
+def _grid(cells: int, height: int) -> Html:
+    """The lines between *cells*: the same for each row of a table."""
+    scale = Scale(0, cells)
+    return join(
         tag("line", x1=scale.at(n), x2=scale.at(n), y1="0", y2=height, class_="grid")
-        for n in range(1, len(cells) if len(cells) <= 48 else 0)
-    ]
-    return lane(title, "", height, join(*drawn), join(*grid), kind=few(len(cells)))
+        for n in range(1, cells if cells <= 48 else 0)
+    )
 
 
 def few(columns: int) -> str:

@@ -81,7 +81,7 @@ def heat_map(asked: Inquiry, clients: Sequence[ClientHours], most: int, most_col
 def history(client: ClientHours | None, columns: HourColumns) -> Html:
     """One client's row of the map."""
     cells = []
-    for start, hours in zip(columns.starts, columns.names(), strict=True):
+    for start, hours in zip(columns.starts, columns.names, strict=True):
         level = None if client is None else worst_level(client.levels, hours)
         title = (
             f"{start:%m-%d %H:%M}Z {LEVEL_WORDS[level or 'none']}"

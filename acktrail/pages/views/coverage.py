@@ -31,7 +31,11 @@ def coverage(asked: Inquiry, seen: EvidenceSeen, most: int, most_columns: int) -
     """Source by hour; hatched where nothing came."""
     title = "Coverage: what was seen"
     points = list(seen.unseen())
-    listed = several(points) if points else None
+    unlisted = len(points) - most
+    more_points = f"{unlisted:,} more not listed: see `acktrail agent status`."
+    listed = join(
+        several(points[:most]) if points else None, left_out(more_points) if unlisted > 0 else None
+    )
     if not seen.hours:
         return section(
             "coverage",
@@ -44,7 +48,8 @@ def coverage(asked: Inquiry, seen: EvidenceSeen, most: int, most_columns: int) -
     for one in seen.hours:
         sources.setdefault((one["kind"], one["source"], one["cluster"]), {})[one["hour"]] = one
     columns = HourColumns.over(asked.since, asked.until, most_columns)
-    ordered = sorted(sources.items(), key=lambda item: (not _gaps(item[1], columns), item[0]))
+    with_gaps = {place for place, hours in sources.items() if _has_gaps(hours, columns)}
+    ordered = sorted(sources.items(), key=lambda item: (item[0] not in with_gaps, item[0]))
     rows = [
         row(
             join(source, " ", tag("span", kind, class_="muted")),
@@ -53,8 +58,7 @@ def coverage(asked: Inquiry, seen: EvidenceSeen, most: int, most_columns: int) -
         for (kind, source, _), hours in ordered[:most]
     ]
     more = len(ordered) - most
-    with_gaps = sum(1 for _, hours in ordered if _gaps(hours, columns))
-    lede = f"{count(len(ordered), 'source')}, {with_gaps:,} with gaps."
+    lede = f"{count(len(ordered), 'source')}, {len(with_gaps):,} with gaps."
     return section(
         "coverage",
         title,
@@ -77,7 +81,7 @@ def _axis(asked: Inquiry, columns: HourColumns) -> Html:
 
 def _kinds(hours: dict[str, Row], columns: HourColumns) -> list[str]:
     found = []
-    for names in columns.names():
+    for names in columns.names:
         known = [hours[name] for name in names if name in hours]
         rows = sum(one["rows"] or 0 for one in known)
         whole = len(known) == len(names) and not any(one["gap"] for one in known)
@@ -85,8 +89,8 @@ def _kinds(hours: dict[str, Row], columns: HourColumns) -> list[str]:
     return found
 
 
-def _gaps(hours: dict[str, Row], columns: HourColumns) -> int:
-    return sum(1 for kind in _kinds(hours, columns) if kind != "seen")
+def _has_gaps(hours: dict[str, Row], columns: HourColumns) -> bool:
+    return any(kind != "seen" for kind in _kinds(hours, columns))
 
 
 def _drawn(

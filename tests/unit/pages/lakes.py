@@ -80,8 +80,8 @@ def _value(column: Column, chosen: random.Random, texts: list[str]) -> Any:
         return "x00.0"
     if column.values is not None:
         return chosen.choice([value.value for value in column.values])
-    if column.name in _CHOICES:
-        return chosen.choice(_CHOICES[column.name])
+    if column.name in CHOICES:
+        return chosen.choice(CHOICES[column.name])
     by_kind: Mapping[str, Callable[[], Any]] = {
         "string": lambda: chosen.choice(texts),
         "long": lambda: chosen.randrange(0, 5000),
@@ -97,7 +97,7 @@ def _value(column: Column, chosen: random.Random, texts: list[str]) -> Any:
     return by_kind[column.kind]()
 
 
-_CHOICES = {
+CHOICES = {
     "metric": ["record-error-total", "record-retry-total", "failed-produce-requests-total"],
     "kind": ["audit", "logs", "metrics", "cluster", "retry", "truncation", "unclean_election"],
     "ended_by": ["recovered", "exhausted", "restarted", None],
