@@ -94,6 +94,8 @@ class _Lazy(click.Group):
             extra = EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:
                 raise
+            if ctx.invoked_subcommand == "check" and "checks" in extra:
+                extra = "checks"
             click.echo(
                 f"This needs {error.name}, which is not installed here. "
                 f"Install it: pip install 'acktrail[{extra}]'",
