@@ -15,7 +15,7 @@ declare -A parts=(
   [laws]="tests/soak/test_law_on_s3.py"
   [truth]="tests/soak/test_truth.py"
   [report]="tests/soak/test_report.py"
-  [journey]="tests/soak/test_journey.py"
+  [journey]="tests/soak/test_short_journey.py tests/soak/test_journey.py"
   [java]="tests/integration/test_java_client.py tests/soak/test_java_audit_cluster.py tests/soak/test_java_frameworks.py"
   [clients]="tests/soak/test_client_memory.py tests/soak/test_client_kills.py"
 )
