@@ -1,6 +1,7 @@
 """A user's day in three minutes: healthy without an alert, then one outage, one page per owner.
 
-The full day, with five faults and their recovery, is `test_journey.py`; both are `make soak PART=journey`.
+The full day, with five faults and their recovery, is in `test_journey.py`.
+Both are run by `make soak PART=journey`.
 """
 
 from __future__ import annotations
