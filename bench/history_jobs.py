@@ -3,7 +3,7 @@
 The jobs of `bench/history.py` one after the other in one Spark session, each with the CPU seconds
 (user + system) of Python, the JVM and Spark's workers, what it read and what it wrote.
 
-Environment: ACKTRAIL_BENCH_LAKES as there; without it, the lake is made anew.
+Environment: ACKTRAIL_BENCH_LAKES as there; without it, the lake is made again.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class StatisticsReader:
     def read(self, document: Mapping[str, Any]) -> list[StatisticsSample]:
         """The metrics of a producer's *document*; none of a consumer's.
 
-        ValueError: it is no document of statistics.
+        ValueError: it is not a document of statistics.
         """
         name, at_ms, age_s = _head(document)
         if document.get("type") != "producer":
